@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# The functions a room declares its targets with.
+
+add_library(weft_warnings INTERFACE)
+add_library(weft::warnings ALIAS weft_warnings)
+target_compile_options(
+  weft_warnings
+  INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wsign-conversion;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wold-style-cast;-Wcast-qual;-Wextra-semi>"
+    # g++ 12 warns about overlaps inside std::string that cannot happen (GCC bug 105651).
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wduplicated-cond;-Wlogical-op;-Wno-restrict>"
+    # With sanitizers g++ loses track of initialised members (GCC manual, -fsanitize).
+    "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<BOOL:${WEFT_SANITIZE}>>:-Wno-maybe-uninitialized>"
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${WEFT_WARNINGS_AS_ERRORS}>>:-Werror>")
+
+# weft_library(<name> [INTERFACE|OBJECT] [SOURCES ...] [HEADERS ...] [PUBLIC ...] [PRIVATE ...])
+#
+# Target weft_<name>, alias weft::<name>. Includes read from the root of the tree
+# ("sim/units/time.hpp"), here and from an installed prefix. Header-only packages under PRIVATE are
+# dropped from the exported target. An OBJECT library is for files that register themselves; the
+# library that owns them passes the objects on to every executable with
+#   target_link_libraries(weft_<owner> INTERFACE weft::<name> $<TARGET_OBJECTS:weft_<name>>)
+function(weft_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INTERFACE;OBJECT" "" "SOURCES;HEADERS;PUBLIC;PRIVATE")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "weft_library(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(target weft_${name})
+
+  if(arg_INTERFACE)
+    add_library(${target} INTERFACE)
+    set(visible INTERFACE)
+  else()
+    if(arg_OBJECT)
+      add_library(${target} OBJECT)
+    else()
+      add_library(${target} STATIC)
+    endif()
+    set(visible PUBLIC)
+    target_sources(${target} PRIVATE ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft::warnings>)
+  endif()
+  add_library(weft::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} ${visible} cxx_std_20)
+  target_sources(
+    ${target} ${visible} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${arg_HEADERS})
+  set_property(TARGET ${target} PROPERTY VERIFY_INTERFACE_HEADER_SETS ON)
+
+  target_link_libraries(${target} ${visible} ${arg_PUBLIC})
+  foreach(dependency IN LISTS arg_PRIVATE)
+    if(dependency IN_LIST WEFT_BUILD_ONLY_PACKAGES)
+      set(dependency "$<BUILD_INTERFACE:${dependency}>")
+    endif()
+    target_link_libraries(${target} PRIVATE ${dependency})
+  endforeach()
+
+  set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES ${target})
+endfunction()
+
+# weft_executable(<name> [SOURCES ...] [LIBS ...]): target and program <name>, installed.
+function(weft_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "weft_executable(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} weft::warnings)
+  set_property(GLOBAL APPEND PROPERTY WEFT_PROGRAMS ${name})
+endfunction()
+
+# weft_test(<name> SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT seconds])
+#
+# A GoogleTest program test_<name>; every TEST is a ctest of its own, run from the root of the tree
+# (so that "configs/..." is a path) and labelled <name>. Temporary files: testing::TempDir().
+function(weft_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "weft_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set(target test_${name})
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gmock_main weft::warnings)
+  gtest_discover_tests(
+    ${target}
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 120
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    PROPERTIES LABELS "${name};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
