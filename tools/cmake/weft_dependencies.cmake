@@ -18,3 +18,25 @@ endif()
 # Header-only packages that only .cpp files see: an installed weft does not need them.
 set(WEFT_BUILD_ONLY_PACKAGES nlohmann_json::nlohmann_json CLI11::CLI11 Eigen3::Eigen Boost::boost
                              Boost::headers)
+
+# CUDA is optional: without nvcc WEFT_HAVE_CUDA is false and kernels/ is left out.
+set(WEFT_HAVE_CUDA OFF)
+if(NOT WEFT_CUDA STREQUAL "OFF")
+  find_program(WEFT_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+  if(WEFT_NVCC)
+    if(NOT DEFINED CMAKE_CUDA_COMPILER)
+      set(CMAKE_CUDA_COMPILER "${WEFT_NVCC}")
+    endif()
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      # Hopper with its arch-specific instructions (wgmma, TMA), and Ampere.
+      set(CMAKE_CUDA_ARCHITECTURES "80-real;90a-real")
+    endif()
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    find_package(CUDAToolkit REQUIRED)
+    set(WEFT_HAVE_CUDA ON)
+  elseif(WEFT_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "WEFT_CUDA=ON, but there is no nvcc on PATH, in CUDA_HOME or /usr/local/cuda")
+  endif()
+endif()

@@ -13,15 +13,17 @@ target_compile_options(
     "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<BOOL:${WEFT_SANITIZE}>>:-Wno-maybe-uninitialized>"
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${WEFT_WARNINGS_AS_ERRORS}>>:-Werror>")
 
-# weft_library(<name> [INTERFACE|OBJECT] [SOURCES ...] [HEADERS ...] [PUBLIC ...] [PRIVATE ...])
+# weft_library(<name> [INTERFACE|OBJECT] [SOURCES ...] [HEADERS ...] [PUBLIC ...] [PRIVATE ...]
+#              [OBJECTS <name> ...])
 #
 # Target weft_<name>, alias weft::<name>. Includes read from the root of the tree
 # ("sim/units/time.hpp"), here and from an installed prefix. Header-only packages under PRIVATE are
-# dropped from the exported target. An OBJECT library is for files that register themselves; the
-# library that owns them passes the objects on to every executable with
-#   target_link_libraries(weft_<owner> INTERFACE weft::<name> $<TARGET_OBJECTS:weft_<name>>)
+# dropped from the exported target. An OBJECT library is for files that register themselves (a linker
+# drops those from an archive); OBJECTS names such libraries, and every program that links this one,
+# however indirectly, gets all of their objects.
 function(weft_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "INTERFACE;OBJECT" "" "SOURCES;HEADERS;PUBLIC;PRIVATE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INTERFACE;OBJECT" ""
+                        "SOURCES;HEADERS;PUBLIC;PRIVATE;OBJECTS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "weft_library(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -53,6 +55,10 @@ function(weft_library name)
       set(dependency "$<BUILD_INTERFACE:${dependency}>")
     endif()
     target_link_libraries(${target} PRIVATE ${dependency})
+  endforeach()
+
+  foreach(objects IN LISTS arg_OBJECTS)
+    target_link_libraries(${target} INTERFACE weft::${objects} $<TARGET_OBJECTS:weft::${objects}>)
   endforeach()
 
   set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES ${target})
@@ -92,4 +98,46 @@ function(weft_test name)
     DISCOVERY_TIMEOUT 120
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     PROPERTIES LABELS "${name};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# weft_fuzz(<name> SOURCES ... [LIBS ...] CORPUS <directory>)
+#
+# The sources define LLVMFuzzerTestOneInput. Every build replays the corpus as the ctest
+# fuzz.<name>; with WEFT_BUILD_FUZZ the program fuzz_<name> searches for new inputs.
+function(weft_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;LIBS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "weft_fuzz(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(programs replay_${name})
+  add_executable(replay_${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp" ${arg_SOURCES})
+  if(WEFT_BUILD_FUZZ)
+    add_executable(fuzz_${name} ${arg_SOURCES})
+    target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    list(APPEND programs fuzz_${name})
+  endif()
+  foreach(program IN LISTS programs)
+    target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${program} PRIVATE ${arg_LIBS} weft::warnings)
+  endforeach()
+  add_test(
+    NAME fuzz.${name}
+    COMMAND replay_${name} "${arg_CORPUS}"
+    WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+endfunction()
+
+# weft_bench(<name> SOURCES ... [LIBS ...]): program bench_<name> on Google Benchmark, with
+# WEFT_BUILD_BENCH only.
+function(weft_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "weft_bench(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(WEFT_BUILD_BENCH)
+    add_executable(bench_${name} ${arg_SOURCES})
+    target_include_directories(bench_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(bench_${name} PRIVATE ${arg_LIBS} benchmark::benchmark_main weft::warnings)
+  endif()
 endfunction()
