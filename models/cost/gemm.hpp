@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GEMM costs, from its tiles up: C[M,N] = A[M,K] x B[K,N].
+//
+//   tiles   = ceil(M/tm) ceil(N/tn) split,  waves = ceil(tiles / resident CTAs)
+//   step    = max(2 tm tn tk / (matrix rate of an SM * efficiency) + issue,
+//                 (tm/cn + tn/cm) tk bytes * CTAs / L2 rate)
+//   tile    = prologue + ceil(K / (tk split)) step + epilogue_exposed * output store
+//   time    = start + max(waves * tile / clock, HBM bytes / HBM rate) + split-K reduction
+//   clock   = 1 - (1 - sustained) * share of the time that the matrix units are busy
+//
+// A kernel fills waves, so time steps with ceil(tiles/SMs) and does not scale with the SM count.
+// HBM bytes follow from the tile order: a wave is walked as a block as square as it can be made,
+// and what the L2 keeps is not read again. Ignored: ramps of the clock in time, and the difference
+// between libraries' epilogues.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/profile/profile.hpp"
+#include "sim/program.hpp"
+
+namespace weft::model {
+
+enum class GemmLibrary : std::uint8_t { cublaslt, ours };
+
+struct GemmProblem {
+  std::int64_t m = 0, n = 0, k = 0;
+  DType input = DType::bf16;
+  DType output = DType::bf16;
+  GemmLibrary library = GemmLibrary::cublaslt;
+  friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
+};
+
+/// The SMs that a kernel may use, by GPC: a cluster must fit inside one.
+struct SmBudget {
+  std::vector<int> sms_per_gpc;
+  /// All SMs of the pool, GPCs unknown: one group.
+  static SmBudget of(std::int64_t sms) { return {{static_cast<int>(sms)}}; }
+  [[nodiscard]] std::int64_t sms() const;
+  /// CTAs resident at one CTA an SM when they come in clusters of `cluster`.
+  [[nodiscard]] std::int64_t resident_ctas(std::int64_t cluster) const;
+  friend bool operator==(const SmBudget&, const SmBudget&) = default;
+};
+
+struct GemmCost {
+  GemmTile kernel;
+  std::int64_t split_k = 1;
+  sim::Footprint footprint;   ///< of one CTA; they come in clusters of kernel.cluster_m * cluster_n
+  std::int64_t tiles = 0;     ///< work items, split-K parts counted
+  std::int64_t grid = 0;      ///< CTAs launched
+  std::int64_t resident = 0;  ///< CTAs at a time
+  std::int64_t waves = 0;     ///< ceil(tiles / resident)
+  std::int64_t k_steps = 0;   ///< of one tile
+  Duration start;             ///< launch alone: first CTA in, last CTA out
+  Duration prologue, main_loop, epilogue;  ///< of one tile on its SM, at the clock it will run at
+  Duration reduction;                      ///< of split-K parts, after the last tile
+  Bytes hbm_per_tile, l2_per_tile;
+  double clock = 1;                         ///< over boost clock
+  Duration time;                            ///< alone, launch included
+  SourceKind source = SourceKind::assumed;  ///< the weakest constant that went in
+  std::string choice;                       ///< why this kernel, in one sentence
+
+  /// SM time of one tile: what a tile range of a simulated kernel carries.
+  [[nodiscard]] Duration tile_time() const { return prologue + main_loop + epilogue; }
+};
+
+/// ceil(tiles / sms): the wave quantisation of every tiled kernel.
+constexpr std::int64_t waves_of(std::int64_t tiles, std::int64_t sms) {
+  return divide_up(tiles, sms);
+}
+
+/// The cost of `problem` by one given kernel; throws MissingConstant if the profile has no GEMM
+/// constants.
+[[nodiscard]] GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem,
+                                 const SmBudget& budget, const GemmTile& kernel,
+                                 std::int64_t split_k = 1);
+
+/// The kernel that the problem's library is modelled to choose: the least cost over its tile table,
+/// first of equals. For cuBLASLt split-K counts {1, 2, 4, 8} are tried; our own kernels do not
+/// split.
+[[nodiscard]] GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem,
+                                 const SmBudget& budget);
+
+/// The tiles that a library can choose from, as a profile or kernels/shapes lists them.
+[[nodiscard]] std::vector<GemmTile> gemm_tiles(const Profile& profile, GemmLibrary library);
+
+}  // namespace weft::model

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about one GPU and its fabric: the constants of the cost models, each with unit and
+// source, and how far the models built from them were off. A value; calibration/ fits it,
+// models/cost prices with it.
+//
+// Fractions and step counts are plain numbers, everything else has a unit. A group that is not
+// there is not known, and a cost that needs it says so by name (MissingConstant) instead of
+// guessing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/profile/source.hpp"
+#include "sim/units/bytes.hpp"
+#include "sim/units/collective.hpp"
+#include "sim/units/dtype.hpp"
+#include "sim/units/rates.hpp"
+#include "sim/units/time.hpp"
+
+namespace weft::model {
+
+/// A cost was asked for whose constants the profile does not have.
+class MissingConstant : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The dense matrix rate of one dtype at boost clock.
+struct MatrixRate {
+  DType dtype = DType::bf16;
+  Sourced<FlopRate> peak;
+  friend bool operator==(const MatrixRate&, const MatrixRate&) = default;
+};
+
+/// The device that the constants belong to.
+struct GpuFigures {
+  std::string architecture;  ///< "sm_90", "sm_100", "ascend-910", ...
+  Sourced<std::int64_t> sms;
+  std::vector<MatrixRate> matrix;
+  Sourced<FlopRate> vector_fp32;
+  Sourced<Bandwidth> hbm;
+  Sourced<Bytes> hbm_size;
+  Sourced<Bandwidth> l2;
+  Sourced<Bytes> l2_size;
+  Sourced<Bandwidth> link_per_direction;  ///< scale-up, one GPU, as fitted below
+  friend bool operator==(const GpuFigures&, const GpuFigures&) = default;
+};
+
+/// Costs of control paths, from a cause to the moment a waiter sees it.
+struct ControlCosts {
+  Sourced<Duration> host_call;     ///< host time of one launch, copy, record or wait
+  Sourced<Duration> graph_launch;  ///< host time of a whole graph
+  Sourced<Duration> launch;        ///< from the head of a queue to the first CTA
+  Sourced<Duration> kernel_drain;  ///< from the last CTA's end to what a successor sees
+  Sourced<Duration> event_hop;     ///< record on one stream to the release of a wait on another
+  Sourced<Duration> signal_same_sm;
+  Sourced<Duration> signal_same_device;
+  Sourced<Duration> signal_peer;
+  Sourced<Duration> signal_host;
+  Sourced<Duration> stream_memory_op;
+  Sourced<Duration> launch_jitter;  ///< ready times closer than this may go either way
+  friend bool operator==(const ControlCosts&, const ControlCosts&) = default;
+};
+
+/// Which way bytes go, as the device that moves them sees it.
+enum class CopyPath : std::uint8_t { from_host, to_host, same_device, to_peer, from_peer };
+
+inline constexpr CopyPath every_copy_path[] = {CopyPath::from_host, CopyPath::to_host,
+                                               CopyPath::same_device, CopyPath::to_peer,
+                                               CopyPath::from_peer};
+[[nodiscard]] std::string_view name_of(CopyPath path);
+
+/// One copy engine on one path: start + bytes / rate, and its rate while the other direction runs.
+struct CopyEngineCosts {
+  CopyPath path = CopyPath::from_host;
+  Sourced<Duration> start;
+  Sourced<Bandwidth> rate;
+  Sourced<Bandwidth> duplex_rate;
+  friend bool operator==(const CopyEngineCosts&, const CopyEngineCosts&) = default;
+};
+
+/// Copies by SMs on one path: min(ctas * per_cta, cap) bytes a second of payload.
+struct SmCopyCosts {
+  CopyPath path = CopyPath::from_host;
+  Sourced<Bandwidth> per_cta;
+  Sourced<Bandwidth> cap;
+  Sourced<std::int64_t> threads;  ///< of a CTA
+  friend bool operator==(const SmCopyCosts&, const SmCopyCosts&) = default;
+};
+
+/// A GEMM kernel that can be chosen: its tile, and what one CTA of it holds.
+struct GemmTile {
+  std::int64_t tile_m = 0, tile_n = 0, tile_k = 0, stages = 0;
+  std::int64_t cluster_m = 1, cluster_n = 1;
+  std::int64_t threads = 0, registers_per_thread = 0;
+  Bytes shared_memory;
+  bool persistent = true;
+  Source source;
+  friend bool operator==(const GemmTile&, const GemmTile&) = default;
+};
+
+/// GEMM: equation and meaning in models/cost/gemm.hpp.
+struct GemmConstants {
+  Sourced<Duration> start;            ///< a launch measured alone: first CTA in, last CTA out
+  Sourced<Duration> prologue;         ///< a tile's pipeline fill
+  Sourced<Duration> step;             ///< of a K step beside its matrix work: barriers, issue
+  Sourced<double> matrix_efficiency;  ///< of the peak, at full clock, inside the K loop
+  Sourced<double>
+      epilogue_exposed;  ///< share of a tile's output store that the next tile does not hide
+  Sourced<double> hbm_efficiency;
+  Sourced<double> l2_efficiency;
+  Sourced<double> sustained_clock;  ///< clock with the matrix units always busy, over boost clock
+  std::vector<GemmTile> tiles;      ///< the library's; our own come from kernels/shapes
+  friend bool operator==(const GemmConstants&, const GemmConstants&) = default;
+};
+
+/// Attention and memory-bound kernels: equations in models/cost/roofline.hpp.
+struct AttentionConstants {
+  std::int64_t head_dim = 128;
+  Sourced<Duration> start;
+  Sourced<double> matrix_efficiency;
+  Sourced<Duration> tile_prologue;  ///< of one tile of query rows
+  friend bool operator==(const AttentionConstants&, const AttentionConstants&) = default;
+};
+struct MemoryConstants {
+  Sourced<Duration> start;
+  Sourced<double> hbm_efficiency;
+  Sourced<Bandwidth> per_sm;  ///< what one SM can pull
+  friend bool operator==(const MemoryConstants&, const MemoryConstants&) = default;
+};
+
+enum class CollectiveAlgorithm : std::uint8_t { ring, tree, direct, nvls, hierarchical };
+enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple };
+
+inline constexpr CollectiveAlgorithm every_collective_algorithm[] = {
+    CollectiveAlgorithm::ring, CollectiveAlgorithm::tree, CollectiveAlgorithm::direct,
+    CollectiveAlgorithm::nvls, CollectiveAlgorithm::hierarchical};
+inline constexpr CollectiveProtocol every_collective_protocol[] = {
+    CollectiveProtocol::ll, CollectiveProtocol::ll128, CollectiveProtocol::simple};
+[[nodiscard]] std::string_view name_of(CollectiveAlgorithm algorithm);
+[[nodiscard]] std::string_view name_of(CollectiveProtocol protocol);
+
+/// One protocol of one algorithm of the collective library: models/cost/collective.hpp has the
+/// equation.
+struct ProtocolCosts {
+  CollectiveOp op = CollectiveOp::all_reduce;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
+  CollectiveProtocol protocol = CollectiveProtocol::simple;
+  Sourced<Duration> base;       ///< launch, and joining of the ranks
+  Sourced<Duration> hop;        ///< of one step inside a node
+  Sourced<Bytes> slack;         ///< of a rank's shard: moved while channels are still being added
+  Sourced<Bandwidth> rate;      ///< of the wire, one direction of one GPU
+  Sourced<double> local_steps;  ///< local copies, in transfers of one shard over the wire
+  Sourced<std::int64_t> ctas;
+  friend bool operator==(const ProtocolCosts&, const ProtocolCosts&) = default;
+};
+
+/// What a step costs that leaves the node, beside the NIC's own rate.
+struct NetworkCosts {
+  Sourced<Duration> hop;
+  Sourced<double> efficiency;  ///< of a NIC's rate, at large messages
+  friend bool operator==(const NetworkCosts&, const NetworkCosts&) = default;
+};
+
+/// Slow-down of a resident GEMM that sharing does not explain, in one regime.
+struct InterferenceTerm {
+  std::string name;           ///< the mechanism: "posted-writes-behind-full-link", ...
+  std::string regime;         ///< when it acts, in words
+  Sourced<double> slow_down;  ///< of the compute side, >= 1
+  friend bool operator==(const InterferenceTerm&, const InterferenceTerm&) = default;
+};
+
+/// How far a family of predictions was off, on rows that its fit did not see.
+struct FamilyError {
+  std::string family;  ///< "nccl >= 1 MB", "gemm bf16", ...
+  std::int64_t rows = 0;
+  double median = 0, p95 = 0, worst = 0, bias = 0;  ///< fractions of the measured time
+  Source source;
+  friend bool operator==(const FamilyError&, const FamilyError&) = default;
+};
+
+struct Profile {
+  std::string name;
+  std::string description;
+  GpuFigures gpu;
+  ControlCosts control;
+  std::vector<CopyEngineCosts> copy_engines;
+  std::vector<SmCopyCosts> sm_copies;
+  std::optional<GemmConstants> gemm;
+  std::vector<AttentionConstants> attention;
+  std::optional<MemoryConstants> memory;
+  std::vector<ProtocolCosts> collectives;
+  std::optional<NetworkCosts> network;
+  std::vector<InterferenceTerm> interference;
+  std::vector<FamilyError> errors;
+  friend bool operator==(const Profile&, const Profile&) = default;
+
+  /// The matrix rate of a dtype; throws MissingConstant with the dtypes that are known.
+  [[nodiscard]] const Sourced<FlopRate>& matrix_rate(DType dtype) const;
+  [[nodiscard]] const CopyEngineCosts& copy_engine(CopyPath path) const;
+  [[nodiscard]] const SmCopyCosts& sm_copy(CopyPath path) const;
+  [[nodiscard]] const AttentionConstants& attention_of(std::int64_t head_dim) const;
+  [[nodiscard]] const FamilyError* error_of(std::string_view family) const;
+};
+
+}  // namespace weft::model
