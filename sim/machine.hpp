@@ -85,6 +85,7 @@ struct Device {
   Bandwidth l2;     ///< zero: not modelled
   std::vector<TransportEngine> engines;
   std::vector<Interference> interference;
+  std::int64_t speed_permille = 1000;  ///< of its SMs, where an override slows it (Effects::imbalance)
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -102,6 +103,7 @@ struct Link {
   std::string name;
   Bandwidth capacity_per_direction;
   Duration latency;
+  std::int64_t speed_permille = 1000;  ///< of its capacity, where an override slows it
   friend bool operator==(const Link&, const Link&) = default;
 };
 
