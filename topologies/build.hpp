@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,8 @@ struct Built {
 
 /// Builds the machine of these ranks, one process each. Throws topology::BuildError with every fault found:
 /// places that do not exist, ranks between which there is no route, overrides of unknown parts.
-[[nodiscard]] Built build(const MachineSpec& spec, const std::vector<RankPlace>& places);
+[[nodiscard]] Built build(const MachineSpec& spec, const std::vector<RankPlace>& places,
+                          const std::vector<Override>& overrides = {});
 
 class BuildError : public std::runtime_error {
  public:
