@@ -13,6 +13,9 @@ target_compile_options(
     "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<BOOL:${WEFT_SANITIZE}>>:-Wno-maybe-uninitialized>"
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${WEFT_WARNINGS_AS_ERRORS}>>:-Werror>")
 
+add_custom_target(weft_libraries COMMENT "All libraries of weft")
+add_custom_target(weft_thread_tests COMMENT "The tests that also run under ThreadSanitizer")
+
 # weft_library(<name> [INTERFACE|OBJECT] [SOURCES ...] [HEADERS ...] [PUBLIC ...] [PRIVATE ...]
 #              [OBJECTS <name> ...])
 #
@@ -61,6 +64,7 @@ function(weft_library name)
     target_link_libraries(${target} INTERFACE weft::${objects} $<TARGET_OBJECTS:weft::${objects}>)
   endforeach()
 
+  add_dependencies(weft_libraries ${target})
   set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES ${target})
 endfunction()
 
@@ -79,7 +83,8 @@ endfunction()
 # weft_test(<name> SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT seconds])
 #
 # A GoogleTest program test_<name>; every TEST is a ctest of its own, run from the root of the tree
-# (so that "configs/..." is a path) and labelled <name>. Temporary files: testing::TempDir().
+# (so that "configs/..." is a path) and labelled <name>. Temporary files: testing::TempDir(). The
+# label `threads` is for the tests that also run under ThreadSanitizer.
 function(weft_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
