@@ -83,7 +83,7 @@ endfunction()
 # weft_test(<name> SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT seconds])
 #
 # A GoogleTest program test_<name>; every TEST is a ctest of its own, run from the root of the tree
-# (so that "configs/..." is a path) and labelled <name>. Temporary files: testing::TempDir(). The
+# (so that "configs/..." is a path) and labelled <name>[.label...]. Temporary files: testing::TempDir(). The
 # label `threads` is for the tests that also run under ThreadSanitizer.
 function(weft_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
@@ -97,12 +97,18 @@ function(weft_test name)
   add_executable(${target} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gmock_main weft::warnings)
+  # One word, because the script that ctest runs does not keep lists: "sim.threads".
+  list(PREPEND arg_LABELS ${name})
+  list(JOIN arg_LABELS "." label)
   gtest_discover_tests(
     ${target}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 120
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    PROPERTIES LABELS "${name};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+  if("threads" IN_LIST arg_LABELS)
+    add_dependencies(weft_thread_tests ${target})
+  endif()
 endfunction()
 
 # weft_fuzz(<name> SOURCES ... [LIBS ...] CORPUS <directory>)
