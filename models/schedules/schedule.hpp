@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule: how one boundary's computation and communication are cut, ordered, moved and synchronised.
+//
+// One source file each: what it applies to, its knobs, its citation, the transfers that it makes, and how it
+// expands into host calls, streams and kernels. It registers itself; the catalogue, the help, the documentation
+// and the registry-wide laws come from that registration (models/schedules/registry.hpp).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/schedules/knobs.hpp"
+#include "models/schedules/site.hpp"
+#include "models/schedules/transfer.hpp"
+#include "models/workloads/boundary.hpp"
+
+namespace weft::model {
+
+class LayerProgram;  // models/schedules/layer_program.hpp
+
+struct ScheduleInfo {
+  std::string name;      ///< "chunked", "te.pipeline"
+  std::string system;    ///< whose it is; "weft" for the shipped kernels
+  std::string summary;   ///< one sentence
+  std::string citation;  ///< where its behaviour is documented
+  std::vector<KnobSpec> knobs;
+};
+
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+
+  [[nodiscard]] virtual const ScheduleInfo& info() const = 0;
+
+  /// The rules that these knobs break on this boundary and site, each as the system states it; empty: legal.
+  [[nodiscard]] virtual std::vector<std::string> refusals(const Boundary& boundary,
+                                                          const Knobs& knobs,
+                                                          const Site& site) const = 0;
+
+  /// What is moved, for each collective of the boundary in turn. Needs legal knobs.
+  [[nodiscard]] virtual std::vector<std::vector<Transfer>> transfers(const Boundary& boundary,
+                                                                     const Knobs& knobs,
+                                                                     const Site& site) const = 0;
+
+  /// Appends the boundary to a layer's host threads and streams. Needs legal knobs.
+  virtual void expand(const Boundary& boundary, const Knobs& knobs, const Site& site,
+                      LayerProgram& program) const = 0;
+
+  /// The knobs as they take effect: those that change nothing here at their defaults, so that two points with
+  /// equal programs compare equal (a margin without SM transport, say).
+  [[nodiscard]] virtual Knobs normalised(const Boundary& boundary, const Knobs& knobs,
+                                         const Site& site) const = 0;
+};
+
+}  // namespace weft::model
