@@ -135,27 +135,34 @@ struct MemoryConstants {
 };
 
 enum class CollectiveAlgorithm : std::uint8_t { ring, tree, direct, nvls, hierarchical };
-enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple };
+/// How a library moves bytes: flags in every 8 or 128 bytes, or chunks that are posted whole; `simple_full`
+/// is `simple` once a message is long enough for chunks of full size, which cost more to fill and less each.
+enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple, simple_full };
 
 inline constexpr CollectiveAlgorithm every_collective_algorithm[] = {
     CollectiveAlgorithm::ring, CollectiveAlgorithm::tree, CollectiveAlgorithm::direct,
     CollectiveAlgorithm::nvls, CollectiveAlgorithm::hierarchical};
 inline constexpr CollectiveProtocol every_collective_protocol[] = {
-    CollectiveProtocol::ll, CollectiveProtocol::ll128, CollectiveProtocol::simple};
+    CollectiveProtocol::ll, CollectiveProtocol::ll128, CollectiveProtocol::simple,
+    CollectiveProtocol::simple_full};
 [[nodiscard]] std::string_view name_of(CollectiveAlgorithm algorithm);
 [[nodiscard]] std::string_view name_of(CollectiveProtocol protocol);
 
-/// One protocol of one algorithm of the collective library: models/cost/collective.hpp has the
-/// equation.
+/// One protocol of one algorithm of the collective library: models/cost/collective.hpp has the equation.
 struct ProtocolCosts {
   CollectiveOp op = CollectiveOp::all_reduce;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
   CollectiveProtocol protocol = CollectiveProtocol::simple;
+  std::int64_t min_ranks = 2;   ///< of one node, for which these constants hold
+  std::int64_t max_ranks = 0;   ///< 0: no limit
   Sourced<Duration> base;       ///< launch, and joining of the ranks
   Sourced<Duration> hop;        ///< of one step inside a node
   Sourced<Bytes> slack;         ///< of a rank's shard: moved while channels are still being added
   Sourced<Bandwidth> rate;      ///< of the wire, one direction of one GPU
   Sourced<double> local_steps;  ///< local copies, in transfers of one shard over the wire
+  std::optional<Sourced<Bandwidth>>
+      per_peer;  ///< direct: what the channels of one pair of ranks carry
+  std::optional<Sourced<Bandwidth>> shared;  ///< what a host bridge carries for all ranks together
   Sourced<std::int64_t> ctas;
   friend bool operator==(const ProtocolCosts&, const ProtocolCosts&) = default;
 };
