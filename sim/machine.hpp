@@ -85,7 +85,8 @@ struct Device {
   Bandwidth l2;     ///< zero: not modelled
   std::vector<TransportEngine> engines;
   std::vector<Interference> interference;
-  std::int64_t speed_permille = 1000;  ///< of its SMs, where an override slows it (Effects::imbalance)
+  std::int64_t speed_permille =
+      1000;  ///< of its SMs, where an override slows it (Effects::imbalance)
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -175,7 +176,7 @@ struct ControlLatency {
   Duration signal_peer;  ///< on top of the route's latency
   Duration signal_host;
   Duration stream_memory_op;  ///< a stream wait or write of a signal
-  Duration launch_jitter;     ///< two ready times closer than this may go either way
+  Duration launch_jitter;  ///< two ready times closer than this may go either way; at most `launch`
   friend bool operator==(const ControlLatency&, const ControlLatency&) = default;
 };
 

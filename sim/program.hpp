@@ -24,6 +24,7 @@ using KernelId = Id<struct KernelTag>;
 using GangId = Id<struct GangTag>;
 using GraphId = Id<struct GraphTag>;
 using LabelId = Id<struct LabelTag>;
+using ThreadId = Id<struct ThreadTag>;
 using TagId = Id<struct TagTag>;
 
 /// A run of elements of one of Program's arrays.
@@ -50,7 +51,9 @@ struct Signal {
 struct SignalWait {
   SignalId signal;
   std::uint64_t at_least = 0;
-  int run_ahead_stages = 0;  ///< tiles whose work may be prefetched before the wait binds
+  /// Tiles of the range that a CTA may work on before the wait binds (a TMA producer's stages);
+  /// nothing of them is posted and the CTA does not pass them until it is satisfied.
+  int run_ahead_stages = 0;
   friend bool operator==(const SignalWait&, const SignalWait&) = default;
 };
 
@@ -58,6 +61,9 @@ struct SignalPost {
   enum class Kind : std::uint8_t { add, raise_to } kind = Kind::add;
   SignalId signal;
   std::uint64_t value = 1;
+  /// The device that it comes from, where that is not the poster's: a peer folded away
+  /// (sim/fold.hpp).
+  std::optional<DeviceId> from;
   friend bool operator==(const SignalPost&, const SignalPost&) = default;
 };
 
@@ -176,11 +182,16 @@ struct Gang {
 // ---- commands
 // ---------------------------------------------------------------------------------------------
 
+/// Every call on a stream comes from one host thread. A wait for an event binds to the latest
+/// record before it on its own thread, else to the only record that another thread makes.
 struct Launch {
   StreamId stream;
   KernelId kernel;
   bool programmatic = false;                 ///< may start at its predecessor's trigger
   std::optional<EventId> launch_completion;  ///< recorded when every CTA is resident
+  /// Programmatic only: its first tile waits for the predecessor's end (griddepcontrol.wait), so
+  /// that only launch and prologue overlap. False: its own signals say what it needs.
+  bool waits_for_predecessor = true;
   friend bool operator==(const Launch&, const Launch&) = default;
 };
 struct Copy {
@@ -212,10 +223,11 @@ struct Post {
   SignalPost post;
   friend bool operator==(const Post&, const Post&) = default;
 };
-/// Bytes on a NIC queue pair; posts at its target when they have arrived.
+/// Bytes on a NIC queue pair; posts at its target when they have arrived. Its stream goes on when
+/// the last byte has left: arrival is the signal's business.
 struct Message {
   StreamId stream;
-  RouteId route;
+  RouteId route;  ///< with a NIC
   int queue_pair = 0;
   Bytes bytes;
   SignalPost post;

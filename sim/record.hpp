@@ -37,18 +37,34 @@ struct CommandRef {
   friend auto operator<=>(const CommandRef&, const CommandRef&) = default;
 };
 
-/// A command's life. `ready`: every ordering edge satisfied; `start`: first progress; `end`: its
-/// completion.
+/// A command's life. `turn`: its predecessor on the stream let it go (for a stream's first command
+/// 0; for a programmatic launch the trigger; for a host call, without a stream, its issue);
+/// `ready`: every ordering edge satisfied; `start`: first progress (a kernel's first CTA is
+/// resident); `end`: its completion. The command's own stalls (ctas == 0) tile [turn, start].
 struct CommandSpan {
   CommandRef command;
   std::optional<StreamId> stream;
   TimePoint issued;
+  TimePoint turn;
   TimePoint ready;
   TimePoint start;
   TimePoint end;
 };
 
-/// CTAs that did the same tiles of one range over the same time.
+/// CTAs of a role that were resident over the same time. Their cohort spans and their stalls other
+/// than no_sm (ctas > 0), each times its CTAs, add up to exactly this area; a no_sm stall is the
+/// time of CTAs that were launched and not yet resident.
+struct ResidencySpan {
+  CommandRef command;
+  RankId rank;
+  std::uint32_t role = 0;  ///< of Program::roles; for a gang's member: of Program::gang_members
+  int ctas = 0;
+  TimePoint start;
+  TimePoint end;
+};
+
+/// CTAs that did the same tiles of one range over the same time. tiles_per_cta is 0 for a kernel's
+/// prologue and for a member of a gang, whose progress is the gang's (range: of Program::gangs).
 struct CohortSpan {
   CommandRef command;
   RankId rank;
@@ -57,22 +73,24 @@ struct CohortSpan {
   std::int64_t first_tile = 0;
   std::int64_t tiles_per_cta = 0;
   int ctas = 0;
-  int sms = 0;
   TimePoint start;
   TimePoint end;
 };
 
-/// From `at` on the activity progresses at this many units a second (bytes, or tiles a CTA).
+/// From `at` on the activity progresses at this many units a second: bytes of a copy, message or
+/// gang; tiles of each CTA of a cohort. 0 ends it.
 struct RateChange {
   CommandRef command;
+  std::uint32_t activity = 0;  ///< tells the cohorts of one command apart; reused after a 0
   TimePoint at;
   double units_per_second = 0;
   std::optional<StallReason> limited_by;  ///< none: at its own cap
 };
 
-/// A gap, on the lane of a command or of a cohort's CTAs.
+/// A gap, on the lane of a command or of some CTAs of one of its roles.
 struct Stall {
   CommandRef command;
+  std::uint32_t role = 0;  ///< as in ResidencySpan, where ctas > 0
   StallReason reason = StallReason::stream_order;
   TimePoint start;
   TimePoint end;
@@ -85,6 +103,7 @@ class RecordSink {
   virtual ~RecordSink() = default;
   virtual void on(const CommandSpan&) {}
   virtual void on(const CohortSpan&) {}
+  virtual void on(const ResidencySpan&) {}
   virtual void on(const RateChange&) {}
   virtual void on(const Stall&) {}
 };

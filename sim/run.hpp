@@ -32,15 +32,18 @@ struct Effects {
   bool transport = true;        ///< off: bytes take no time
   bool launch_and_sync = true;  ///< off: launches, hops and signals take no time
   bool imbalance = true;        ///< off: overrides that slow one rank or link are ignored
+  /// On at ideal and alpha_beta: each rank has one compute and one communication engine, and the
+  /// kernels of one purpose go one at a time, whatever SMs they would need.
+  bool exclusive_engines = false;
   friend bool operator==(const Effects&, const Effects&) = default;
 };
 [[nodiscard]] Effects effects_of(Fidelity fidelity);
 
 /// Two kernels that became ready within the launch jitter of each other and cannot both be
-/// resident.
+/// resident; by their labels, so that the same pair on another rank or chunk is the same kind.
 struct RaceKind {
-  KernelId first;  ///< the one that goes first by the tie-break
-  KernelId second;
+  LabelId first;  ///< the one that goes first by the tie-break
+  LabelId second;
   friend auto operator<=>(const RaceKind&, const RaceKind&) = default;
 };
 struct RaceChoice {
@@ -54,11 +57,18 @@ struct RunOptions {
   std::vector<RaceChoice> races;  ///< kinds not named here go by the tie-break
 };
 
+/// A kind that a run met, and how far apart the two were ready where it met it first.
+struct RaceMet {
+  RaceKind kind;
+  Duration gap;
+  friend bool operator==(const RaceMet&, const RaceMet&) = default;
+};
+
 struct RunResult {
   TimePoint end;
   std::uint64_t activities = 0;  ///< commands and cohorts completed
   std::uint64_t events = 0;
-  std::vector<RaceKind> races;  ///< kinds met, sorted
+  std::vector<RaceMet> races;  ///< kinds met, sorted; those of RunOptions::races included
 };
 
 /// Nothing can run and a command waits. `what()` prints the cycle, who holds what, and the margin
