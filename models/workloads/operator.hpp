@@ -52,6 +52,7 @@ struct AttentionWork {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
+  std::int64_t window = 0;  ///< latest tokens that a query sees; 0: all
   bool causal = true;
   bool backward = false;
   TensorFormat format;  ///< of q, k, v and the output; the KV cache may be stored in another one
