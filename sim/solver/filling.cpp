@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The filling of one component of contended resources.
+#include <algorithm>
+#include <numeric>
+
+#include "sim/solver/fair_share.hpp"
+#include "sim/units/check.hpp"
+
+namespace weft::sim {
+
+namespace {
+
+constexpr int kWeightBits = 40;
+
+}  // namespace
+
+std::span<const ActivityId> FairShare::solve() {
+  changed_.clear();
+  if (touched_.empty() && dirty_.empty()) return changed_;
+  ++round_;
+  for (const std::uint32_t index : touched_) {
+    Activity& activity = activities_[index];
+    activity.touched = false;
+    if (activity.multiplicity != 0 && activity.visited != round_) settle_component(index);
+  }
+  touched_.clear();
+  for (const std::uint32_t index : dirty_) {
+    resources_[index].dirty = false;
+    for (const Member& member : resources_[index].members) {
+      if (activities_[member.activity].visited != round_) settle_component(member.activity);
+    }
+  }
+  dirty_.clear();
+  return changed_;
+}
+
+void FairShare::settle_component(std::uint32_t seed) {
+  collect(seed);
+  if (component_resources_.empty()) {
+    const Activity& alone = activities_[seed];
+    assign(seed, alone.cap, alone.cap_exact ? 0 : 1, alone.cap_limit);
+    return;
+  }
+  scale_weights();
+  fill();
+}
+
+// All that is connected to the seed through contended resources.
+void FairShare::collect(std::uint32_t seed) {
+  component_.clear();
+  component_resources_.clear();
+  component_.push_back(seed);
+  activities_[seed].visited = round_;
+  for (std::size_t next = 0; next < component_.size(); ++next) {
+    const Activity& activity = activities_[component_[next]];
+    for (std::uint32_t u = activity.first_use; u < activity.first_use + activity.use_count; ++u) {
+      Resource& resource = resources_[uses_[u].resource];
+      if (!resource.contended || resource.visited == round_) continue;
+      resource.visited = round_;
+      component_resources_.push_back(uses_[u].resource);
+      for (const Member& member : resource.members) {
+        Activity& neighbour = activities_[member.activity];
+        if (neighbour.visited == round_) continue;
+        neighbour.visited = round_;
+        component_.push_back(member.activity);
+      }
+    }
+  }
+}
+
+// Integers in the proportion weight / weight_denominator, below 2^40.
+void FairShare::scale_weights() {
+  UInt128 common = activities_[component_.front()].weight_denominator;
+  bool equal = true;
+  for (const std::uint32_t index : component_) {
+    equal = equal && activities_[index].weight_denominator == common;
+  }
+  if (equal) {
+    for (const std::uint32_t index : component_) {
+      activities_[index].scaled_weight = activities_[index].weight;
+    }
+    return;
+  }
+  constexpr UInt128 kLimit = UInt128{1} << 64;
+  for (const std::uint32_t index : component_) {
+    const std::uint64_t denominator = activities_[index].weight_denominator;
+    const auto rest = static_cast<std::uint64_t>(common % denominator);
+    common *= denominator / std::gcd(denominator, rest);
+    if (common >= kLimit) break;
+  }
+  bool exact = common < kLimit;
+  for (const std::uint32_t index : component_) {
+    if (!exact) break;
+    Activity& activity = activities_[index];
+    const UInt128 scaled = common / activity.weight_denominator * activity.weight;
+    exact = bit_length(scaled) <= kWeightBits;
+    activity.scaled_weight = static_cast<std::uint64_t>(scaled);
+  }
+  if (exact) return;
+  int largest = -64;
+  for (const std::uint32_t index : component_) {
+    const Activity& activity = activities_[index];
+    largest =
+        std::max(largest, bit_length(activity.weight) - bit_length(activity.weight_denominator));
+  }
+  const int shift = kWeightBits - 1 - largest;
+  for (const std::uint32_t index : component_) {
+    Activity& activity = activities_[index];
+    const UInt128 scaled = (UInt128{activity.weight} << shift) / activity.weight_denominator;
+    activity.scaled_weight = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scaled));
+  }
+}
+
+void FairShare::fill() {
+  for (const std::uint32_t index : component_resources_) {
+    Resource& resource = resources_[index];
+    resource.residual = resource.capacity << 64;
+    resource.weight = 0;
+    resource.level_known = false;
+    for (const Member& member : resource.members) {
+      const Activity& activity = activities_[member.activity];
+      resource.weight +=
+          UInt128{activity.scaled_weight} * uses_[member.use].amount * activity.multiplicity;
+    }
+  }
+  step_ = 0;
+  rising_.assign(component_.begin(), component_.end());
+  for (const std::uint32_t index : rising_) activities_[index].stopped = 0;
+  while (!rising_.empty()) {
+    ++step_;
+    const UInt128 level = lowest_level();
+    if (!stop_at_caps(level)) {
+      // Resources that fill at the same level stop their activities together, whichever is looked
+      // at first; one whose level needed no rounding says what the level is.
+      for (const std::uint32_t index : component_resources_) {
+        Resource& resource = resources_[index];
+        resource.full = resource.weight != 0 && resource.level == level;
+      }
+      stop_at_full(level, true);
+      stop_at_full(level, false);
+    }
+    std::erase_if(rising_, [&](std::uint32_t index) { return activities_[index].stopped != 0; });
+  }
+}
+
+// The level at which the next resource is full if nobody stops before.
+UInt128 FairShare::lowest_level() {
+  UInt128 lowest = ~UInt128{0};
+  for (const std::uint32_t index : component_resources_) {
+    Resource& resource = resources_[index];
+    if (resource.weight == 0) continue;
+    if (!resource.level_known) {
+      resource.level = resource.residual / resource.weight;
+      resource.level_exact = resource.level * resource.weight == resource.residual;
+      resource.level_known = true;
+    }
+    lowest = std::min(lowest, resource.level);
+  }
+  return lowest;
+}
+
+// Stops all activities whose cap is not above the level; says whether there were any.
+bool FairShare::stop_at_caps(UInt128 level) {
+  bool any = false;
+  for (const std::uint32_t index : rising_) {
+    const Activity& activity = activities_[index];
+    if (activity.cap > level * activity.scaled_weight) continue;
+    stop(index, activity.cap, activity.cap_exact ? 0 : 1, activity.cap_limit);
+    any = true;
+  }
+  return any;
+}
+
+void FairShare::stop_at_full(UInt128 level, bool exact) {
+  for (const std::uint32_t index : component_resources_) {
+    const Resource& resource = resources_[index];
+    if (!resource.full || resource.level_exact != exact) continue;
+    for (const Member& member : resource.members) {
+      Activity& activity = activities_[member.activity];
+      if (activity.stopped == 0) {
+        stop(member.activity, level * activity.scaled_weight, exact ? 0 : activity.scaled_weight,
+             index);
+      } else if (activity.stopped == step_) {
+        activity.limit = std::min(activity.limit, index);
+      }
+    }
+  }
+}
+
+void FairShare::stop(std::uint32_t index, UInt128 rate, std::uint64_t slack, std::uint32_t limit) {
+  Activity& activity = activities_[index];
+  activity.stopped = step_;
+  for (std::uint32_t u = activity.first_use; u < activity.first_use + activity.use_count; ++u) {
+    Resource& resource = resources_[uses_[u].resource];
+    if (!resource.contended) continue;
+    const UInt128 copies = UInt128{uses_[u].amount} * activity.multiplicity;
+    resource.residual -= copies * rate;
+    resource.weight -= copies * activity.scaled_weight;
+    resource.level_known = false;
+  }
+  assign(index, rate, slack, limit);
+}
+
+void FairShare::assign(std::uint32_t index, UInt128 rate, std::uint64_t slack,
+                       std::uint32_t limit) {
+  Activity& activity = activities_[index];
+  activity.limit = limit;
+  if (activity.rate == rate && activity.slack == slack) return;
+  activity.rate = rate;
+  activity.slack = slack;
+  const UInt128 above = std::min(rate + slack, activity.cap + (activity.cap_exact ? 0 : 1));
+  activity.pace = activity.scale.pace(above * activity.denominator);
+  changed_.push_back(ActivityId(index));
+}
+
+}  // namespace weft::sim
