@@ -9,6 +9,7 @@
 
 #include "sim/units/integer.hpp"
 #include "sim/units/nearest.hpp"
+#include "sim/units/quote.hpp"
 #include "sim/units/unit_table.hpp"
 
 namespace weft {
@@ -19,25 +20,6 @@ using detail::UnitName;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
-}
-
-// The text quoted in a message: short, and printable whatever was typed.
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
-  std::string out = "\"";
-  for (const char c : text.substr(0, kLongest)) {
-    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    out += control ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
-  }
-  // Do not end inside a multi-byte character.
-  if (text.size() > kLongest) {
-    std::size_t end = out.size();
-    while (end > 1 && (static_cast<unsigned char>(out[end - 1]) & 0xC0) == 0x80) --end;
-    if (end > 1 && static_cast<unsigned char>(out[end - 1]) >= 0xC0) --end;
-    out.resize(end);
-    out += "...";
-  }
-  return out + "\"";
 }
 
 // A decimal number: digits x 10^-decimals.
@@ -142,13 +124,13 @@ Parsed<T> unknown_unit(std::string_view unit, const Dimension& dimension) {
   for (const Dimension* other : detail::kDimensions) {
     if (find_unit(other->units, unit) != nullptr) {
       return {std::nullopt,
-              fmt::format("{} is a unit of {}, not of {}", quoted(unit), other->article_name,
+              fmt::format("{} is a unit of {}, not of {}", in_quotes(unit), other->article_name,
                           dimension.article_name),
               list};
     }
   }
   const auto nearest = nearest_name(with_ascii_micro(unit), names_of(dimension.units));
-  return {std::nullopt, fmt::format("unknown unit {}", quoted(unit)),
+  return {std::nullopt, fmt::format("unknown unit {}", in_quotes(unit)),
           nearest ? fmt::format("did you mean \"{}\"?", *nearest) : list};
 }
 
@@ -158,17 +140,17 @@ Parsed<T> parse(std::string_view text, const Dimension& dimension, Make make) {
   std::string_view rest = text;
   const Decimal number = take_decimal(rest);
   if (!number.well_formed) {
-    return {std::nullopt, fmt::format("{} is not {}", quoted(text), dimension.article_name),
+    return {std::nullopt, fmt::format("{} is not {}", in_quotes(text), dimension.article_name),
             example};
   }
   if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
   if (rest.empty()) {
-    return {std::nullopt, fmt::format("{} has no unit", quoted(text)), example};
+    return {std::nullopt, fmt::format("{} has no unit", in_quotes(text)), example};
   }
   const UnitName* unit = find_unit(dimension.units, rest);
   if (unit == nullptr) return unknown_unit<T>(rest, dimension);
   if (number.negative) {
-    return {std::nullopt, fmt::format("{} is negative", quoted(text)),
+    return {std::nullopt, fmt::format("{} is negative", in_quotes(text)),
             fmt::format("{} is zero or more", dimension.article_name)};
   }
   std::int64_t value = 0;
@@ -176,12 +158,12 @@ Parsed<T> parse(std::string_view text, const Dimension& dimension, Make make) {
     case Exactness::exact:
       return {make(value), {}, {}};
     case Exactness::inexact:
-      return {std::nullopt, fmt::format("{} is not a whole number of base units", quoted(text)),
+      return {std::nullopt, fmt::format("{} is not a whole number of base units", in_quotes(text)),
               fmt::format("the base unit is one {}", dimension.base)};
     case Exactness::overflow:
       break;
   }
-  return {std::nullopt, fmt::format("{} is too large", quoted(text)),
+  return {std::nullopt, fmt::format("{} is too large", in_quotes(text)),
           fmt::format("at most {}", to_text(make(std::numeric_limits<std::int64_t>::max())))};
 }
 
