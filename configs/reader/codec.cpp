@@ -115,8 +115,10 @@ TypeDescription Codec<double>::describe(const Range<double>& range) {
   return {.type = "real", .range = in_words(range)};
 }
 
-template <Quantified T>
-std::optional<T> Codec<T>::read(const Spot& spot, const Range<T>& range) {
+namespace detail {
+
+template <class T>
+std::optional<T> QuantityCodec<T>::read(const Spot& spot, const Range<T>& range) {
   const Value& written = spot.value();
   const auto hint = [] { return fmt::format("write it as in \"{}\"", Words<T>::example); };
   std::optional<T> value;
@@ -135,26 +137,24 @@ std::optional<T> Codec<T>::read(const Spot& spot, const Range<T>& range) {
   return value;
 }
 
-template <Quantified T>
-TypeDescription Codec<T>::describe(const Range<T>& range) {
+template <class T>
+TypeDescription QuantityCodec<T>::describe(const Range<T>& range) {
   const auto names = unit_names<T>();
   return {.type = std::string(Words<T>::name),
           .units = std::vector<std::string>(names.begin(), names.end()),
           .range = in_words(range)};
 }
 
-template <Quantified T>
-Value Codec<T>::write(T value) {
+template <class T>
+Value QuantityCodec<T>::write(T value) {
   return to_text(value);
 }
 
-template struct Codec<Duration>;
-template struct Codec<Bytes>;
-template struct Codec<Bandwidth>;
-template struct Codec<Flops>;
-template struct Codec<FlopRate>;
-
-namespace detail {
+template struct QuantityCodec<Duration>;
+template struct QuantityCodec<Bytes>;
+template struct QuantityCodec<Bandwidth>;
+template struct QuantityCodec<Flops>;
+template struct QuantityCodec<FlopRate>;
 
 std::optional<std::int64_t> read_integer(const Spot& spot, const Range<std::int64_t>& range) {
   const Value& written = spot.value();

@@ -116,19 +116,26 @@ struct Codec<T> {
   static Value write(T value) { return value; }
 };
 
-/// Text with a unit; a bare number other than 0 is an error.
-template <Quantified T>
-struct Codec<T> {
+namespace detail {
+
+template <class T>
+struct QuantityCodec {
   using RangeType = Range<T>;
   static std::optional<T> read(const Spot& spot, const Range<T>& range);
   static TypeDescription describe(const Range<T>& range);
   static Value write(T value);
 };
-extern template struct Codec<Duration>;
-extern template struct Codec<Bytes>;
-extern template struct Codec<Bandwidth>;
-extern template struct Codec<Flops>;
-extern template struct Codec<FlopRate>;
+extern template struct QuantityCodec<Duration>;
+extern template struct QuantityCodec<Bytes>;
+extern template struct QuantityCodec<Bandwidth>;
+extern template struct QuantityCodec<Flops>;
+extern template struct QuantityCodec<FlopRate>;
+
+}  // namespace detail
+
+/// Text with a unit; a bare number other than 0 is an error.
+template <Quantified T>
+struct Codec<T> : detail::QuantityCodec<T> {};
 
 template <NamedEnum E>
 struct Codec<E> {
