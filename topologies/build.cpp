@@ -76,12 +76,14 @@ void Builder::add_nodes(const std::set<std::int64_t>& nodes) {
   for (const std::int64_t node : nodes) {
     const std::string prefix = node_part(node, "");
     for (const HostSpec& host : spec_.node.hosts) {
-      const auto memory = static_cast<std::uint32_t>(machine_.memories.size());
-      machine_.memories.push_back(
-          {prefix + host.name, std::nullopt, host.bandwidth.value, host.size.value});
-      host_vertices_.push_back(
-          add_vertex(VertexKind::host, prefix + host.name, host_memories_.size()));
-      host_memories_.push_back(sim::MemoryId(memory));
+      for (const std::string& name : expand_pattern(host.name, spec_.nodes)) {
+        const auto memory = static_cast<std::uint32_t>(machine_.memories.size());
+        machine_.memories.push_back(
+            {prefix + name, std::nullopt, host.bandwidth.value, host.size.value});
+        host_vertices_.push_back(
+            add_vertex(VertexKind::host, prefix + name, host_memories_.size()));
+        host_memories_.push_back(sim::MemoryId(memory));
+      }
     }
     add_switches(spec_.node.switches, prefix);
     for (const NicSpec& nic : spec_.node.nics) {
@@ -148,21 +150,12 @@ void Builder::add_link(VertexId from, VertexId to, const LinkSpec& link) {
 // Parts that this program does not use (devices without a rank, other nodes) have no vertex: their links are
 // left out. A name that the description itself does not know is a fault of the file, reported when it is read.
 void Builder::link_group(const LinkSpec& link, const std::string& prefix) {
-  const std::vector<std::string> from = expand_pattern(link.from, spec_.nodes);
-  const std::vector<std::string> to = expand_pattern(link.to, spec_.nodes);
-  const auto join = [&](const std::string& a, const std::string& b) {
-    const auto tail = by_name_.find(prefix + a);
-    const auto head = by_name_.find(prefix + b);
-    if (tail == by_name_.end() || head == by_name_.end()) return;
+  for (const auto& [from, to] : expand_pairs(link, spec_.nodes)) {
+    const auto tail = by_name_.find(prefix + from);
+    const auto head = by_name_.find(prefix + to);
+    if (tail == by_name_.end() || head == by_name_.end()) continue;
     add_link(tail->second, head->second, link);
     if (link.duplex) add_link(head->second, tail->second, link);
-  };
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (link.pairing == LinkSpec::Pairing::zip) {
-      join(from[i], to.at(to.size() == 1 ? 0 : i));
-    } else {
-      for (const std::string& name : to) join(from[i], name);
-    }
   }
 }
 
