@@ -111,7 +111,8 @@ struct MachineSpec {
 
 /// Names that a pattern stands for: "gpu[0-2,5]" is gpu0 gpu1 gpu2 gpu5; without brackets it is one name.
 /// "[*]" in "node[*]" stands for every node. Throws std::invalid_argument with what is wrong.
-[[nodiscard]] std::vector<std::string> expand_pattern(const std::string& pattern, std::int64_t nodes);
+[[nodiscard]] std::vector<std::string> expand_pattern(const std::string& pattern,
+                                                      std::int64_t nodes);
 
 /// The pairs of names that a link group joins. Throws std::invalid_argument where the groups do not fit.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> expand_pairs(const LinkSpec& link,

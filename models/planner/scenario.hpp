@@ -21,13 +21,13 @@ namespace weft::model {
 /// Published figures of a system, put to the test against the durations of the pipeline, never simulated.
 struct Claim {
   std::string system;
-  Duration serial;                ///< published time without overlap
-  double serial_communication = 0;  ///< share of it that was communication, 0..1
-  Duration fused;                 ///< published time with overlap
+  Duration serial;                            ///< published time without overlap
+  double serial_communication = 0;            ///< share of it that was communication, 0..1
+  Duration fused;                             ///< published time with overlap
   std::optional<double> fused_communication;  ///< share that stayed exposed, at most
   std::optional<double> utilisation_before;   ///< of the matrix units, 0..1
   std::optional<double> utilisation_after;
-  std::optional<double> throughput_gain;      ///< 0.73 for "73 % more tokens"
+  std::optional<double> throughput_gain;  ///< 0.73 for "73 % more tokens"
   std::string source;
 };
 
@@ -40,8 +40,8 @@ struct PipelineInterference {
 struct PipelineScenario {
   enum class Dependency : std::uint8_t { chunked, none } dependency = Dependency::chunked;
   std::int64_t chunks = 1;
-  Duration compute;        ///< of one chunk
-  Duration communication;  ///< of one chunk
+  Duration compute;                  ///< of one chunk
+  Duration communication;            ///< of one chunk
   bool communication_first = false;  ///< a gather: chunk i is computed after it has arrived
   std::optional<PipelineInterference> interference;
   std::vector<Claim> claims;
@@ -80,19 +80,19 @@ struct TrainingMemory {
 /// A layout to use, or the lists that a search goes through.
 struct LayoutChoice {
   bool search = true;
-  std::vector<int> tp;                 ///< empty: every divisor of the ranks
-  std::vector<bool> sequence_parallel; ///< empty: both
-  std::vector<RankOrder> orders;       ///< empty: both where they differ
+  std::vector<int> tp;                  ///< empty: every divisor of the ranks
+  std::vector<bool> sequence_parallel;  ///< empty: both
+  std::vector<RankOrder> orders;        ///< empty: both where they differ
 };
 
 struct ModelScenario {
-  std::string model;    ///< config.json, resolved
+  std::string model;  ///< config.json, resolved
   std::string machine;
   std::optional<std::string> profile;
   int ranks = 1;
   Phase phase = Phase::prefill;
-  std::int64_t tokens = 0;        ///< of one replica in one step; decode: sequences
-  std::int64_t sequence = 0;      ///< tokens of a sequence; decode: those already in the cache
+  std::int64_t tokens = 0;    ///< of one replica in one step; decode: sequences
+  std::int64_t sequence = 0;  ///< tokens of a sequence; decode: those already in the cache
   TensorFormat format;
   TensorFormat cache;
   Objective objective = Objective::latency;
