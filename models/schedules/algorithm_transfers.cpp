@@ -19,7 +19,8 @@ class Emitter {
   void gather(int from, int to, const Block& block, int step, bool in_network = false) {
     add({Transfer::Kind::gather, from, to, block, {}, g_.chunk, step, in_network});
   }
-  void reduce(int from, int to, const Block& block, std::vector<int> addends, int step, bool in_network = false) {
+  void reduce(int from, int to, const Block& block, std::vector<int> addends, int step,
+              bool in_network = false) {
     std::sort(addends.begin(), addends.end());
     add({Transfer::Kind::reduce, from, to, block, std::move(addends), g_.chunk, step, in_network});
   }
@@ -27,14 +28,16 @@ class Emitter {
 
  private:
   void add(Transfer transfer) {
-    if (!transfer.block.empty() && transfer.from != transfer.to) transfers_.push_back(std::move(transfer));
+    if (!transfer.block.empty() && transfer.from != transfer.to)
+      transfers_.push_back(std::move(transfer));
   }
   const ChunkGeometry& g_;
   std::vector<Transfer> transfers_;
 };
 
 // `members` in ring order; `blocks[i]` is owned by members[i]. Member i's addends are `addends[i]`.
-void ring_reduce_scatter(Emitter& out, const std::vector<int>& members, const std::vector<Block>& blocks,
+void ring_reduce_scatter(Emitter& out, const std::vector<int>& members,
+                         const std::vector<Block>& blocks,
                          const std::vector<std::vector<int>>& addends, int first_step) {
   const int n = static_cast<int>(members.size());
   for (int owner = 0; owner < n; ++owner) {
@@ -43,33 +46,36 @@ void ring_reduce_scatter(Emitter& out, const std::vector<int>& members, const st
       const int from = (owner + 1 + step) % n;
       const std::vector<int>& own = addends[static_cast<std::size_t>(from)];
       carried.insert(carried.end(), own.begin(), own.end());
-      out.reduce(members[static_cast<std::size_t>(from)], members[static_cast<std::size_t>((from + 1) % n)],
+      out.reduce(members[static_cast<std::size_t>(from)],
+                 members[static_cast<std::size_t>((from + 1) % n)],
                  blocks[static_cast<std::size_t>(owner)], carried, first_step + step);
     }
   }
 }
 
-void ring_all_gather(Emitter& out, const std::vector<int>& members, const std::vector<Block>& blocks,
-                     int first_step) {
+void ring_all_gather(Emitter& out, const std::vector<int>& members,
+                     const std::vector<Block>& blocks, int first_step) {
   const int n = static_cast<int>(members.size());
   for (int owner = 0; owner < n; ++owner) {
     for (int step = 0; step < n - 1; ++step) {
       const int from = (owner + step) % n;
-      out.gather(members[static_cast<std::size_t>(from)], members[static_cast<std::size_t>((from + 1) % n)],
+      out.gather(members[static_cast<std::size_t>(from)],
+                 members[static_cast<std::size_t>((from + 1) % n)],
                  blocks[static_cast<std::size_t>(owner)], first_step + step);
     }
   }
 }
 
-void direct_reduce_scatter(Emitter& out, const std::vector<int>& members, const std::vector<Block>& blocks,
-                           int step, bool in_network) {
+void direct_reduce_scatter(Emitter& out, const std::vector<int>& members,
+                           const std::vector<Block>& blocks, int step, bool in_network) {
   for (std::size_t owner = 0; owner < members.size(); ++owner) {
-    for (const int from : members) out.reduce(from, members[owner], blocks[owner], {from}, step, in_network);
+    for (const int from : members)
+      out.reduce(from, members[owner], blocks[owner], {from}, step, in_network);
   }
 }
 
-void direct_all_gather(Emitter& out, const std::vector<int>& members, const std::vector<Block>& blocks, int step,
-                       bool in_network) {
+void direct_all_gather(Emitter& out, const std::vector<int>& members,
+                       const std::vector<Block>& blocks, int step, bool in_network) {
   for (std::size_t owner = 0; owner < members.size(); ++owner) {
     for (const int to : members) out.gather(members[owner], to, blocks[owner], step, in_network);
   }
@@ -105,13 +111,15 @@ void tree_all_reduce(Emitter& out, int ranks, const std::vector<Block>& blocks) 
   while ((1 << depth) < ranks + 1) ++depth;
   std::vector<Block> halves[2];
   for (std::size_t i = 0; i < blocks.size(); ++i) halves[i % 2].push_back(blocks[i]);
-  for (const int tree : {0, 1}) TreeWalk{out, halves[tree], ranks, tree}.visit(0, ranks, -1, 0, depth);
+  for (const int tree : {0, 1})
+    TreeWalk{out, halves[tree], ranks, tree}.visit(0, ranks, -1, 0, depth);
 }
 
 // Node by node inside, then a ring over the nodes for each place of a rank in its node.
 void hierarchical(Emitter& out, const ChunkGeometry& g, const std::vector<Block>& blocks) {
   std::map<std::int64_t, std::vector<int>> nodes;
-  for (int rank = 0; rank < g.ranks; ++rank) nodes[g.node_of_rank.at(static_cast<std::size_t>(rank))].push_back(rank);
+  for (int rank = 0; rank < g.ranks; ++rank)
+    nodes[g.node_of_rank.at(static_cast<std::size_t>(rank))].push_back(rank);
   const std::size_t places = nodes.begin()->second.size();
   const int node_steps = static_cast<int>(nodes.size()) - 1;
   const bool reduces = g.op != CollectiveOp::all_gather;

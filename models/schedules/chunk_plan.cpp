@@ -7,11 +7,13 @@ namespace weft::model {
 
 ChunkPlan::ChunkPlan(std::int64_t rows, int ranks, int chunks, ChunkOrder order, bool own_first)
     : rows_(rows), ranks_(ranks), chunks_(chunks), order_(order), own_first_(own_first) {
-  WEFT_CHECK(rows >= 0 && ranks >= 1 && chunks >= 1, "{} rows, {} ranks and {} chunks make no plan", rows, ranks,
-             chunks);
+  WEFT_CHECK(rows >= 0 && ranks >= 1 && chunks >= 1, "{} rows, {} ranks and {} chunks make no plan",
+             rows, ranks, chunks);
 }
 
-int ChunkPlan::size() const { return order_ == ChunkOrder::sliced ? chunks_ : chunks_ + 1; }
+int ChunkPlan::size() const {
+  return order_ == ChunkOrder::sliced ? chunks_ : chunks_ + 1;
+}
 
 std::vector<Piece> ChunkPlan::pieces(int rank, int chunk) const {
   std::vector<Piece> result;

@@ -23,22 +23,27 @@ class Chunked final : public Schedule {
     static const ScheduleInfo info{
         .name = "chunked",
         .system = "weft",
-        .summary = "a library kernel for each chunk, ordered with its communication by stream events",
-        .citation = "the decomposition of S. Wang et al., ASPLOS 2023 (doi 10.1145/3567955.3567959), as "
-                    "kernels/baseline runs it",
+        .summary =
+            "a library kernel for each chunk, ordered with its communication by stream events",
+        .citation =
+            "the decomposition of S. Wang et al., ASPLOS 2023 (doi 10.1145/3567955.3567959), as "
+            "kernels/baseline runs it",
         .knobs = transport_knobs()};
     return info;
   }
 
-  std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
+  std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
+                                    const Site& site) const override {
     std::vector<std::string> refusals = fused_refusals(boundary, site, knobs);
     if (order_of(knobs) == ChunkOrder::rotated && transport_of(knobs) != Transport::copy_engine) {
-      refusals.push_back("a collective kernel moves the same rows on every rank: only copies can be rotated");
+      refusals.push_back(
+          "a collective kernel moves the same rows on every rank: only copies can be rotated");
     }
     const auto pair = fused_pair(boundary);
     if (pair && order_of(knobs) == ChunkOrder::rotated &&
         boundary.collectives[pair->collective].op == CollectiveOp::all_to_all) {
-      refusals.push_back("an all-to-all sends a part of every row to everybody: there is nothing to rotate");
+      refusals.push_back(
+          "an all-to-all sends a part of every row to everybody: there is nothing to rotate");
     }
     return refusals;
   }
@@ -58,10 +63,12 @@ class Chunked final : public Schedule {
     const auto kernels = [&](int margin) {
       std::vector<std::int64_t> grids;
       for (int chunk = 0; chunk < plan.size(); ++chunk) {
-        const GemmCost cost = site.prices->gemm({rows_of(view, plan, 0, chunk), view.work.rank.n, view.work.rank.k,
-                                                 view.work.x.element, view.work.y.element, GemmLibrary::cublaslt},
-                                                site.sms(0, margin));
-        grids.insert(grids.end(), {cost.grid, cost.waves, cost.tile_time().ps(), cost.kernel.tile_m, cost.kernel.tile_n});
+        const GemmCost cost =
+            site.prices->gemm({rows_of(view, plan, 0, chunk), view.work.rank.n, view.work.rank.k,
+                               view.work.x.element, view.work.y.element, GemmLibrary::cublaslt},
+                              site.sms(0, margin));
+        grids.insert(grids.end(), {cost.grid, cost.waves, cost.tile_time().ps(), cost.kernel.tile_m,
+                                   cost.kernel.tile_n});
       }
       return grids;
     };
@@ -101,7 +108,8 @@ class Chunked final : public Schedule {
     return all;
   }
 
-  void expand(const Boundary& boundary, const Knobs& knobs, const Site&, LayerProgram& program) const override {
+  void expand(const Boundary& boundary, const Knobs& knobs, const Site&,
+              LayerProgram& program) const override {
     const FusedPair pair = *fused_pair(boundary);
     program.begin(boundary.name);
     const FusedView view(boundary, pair);
@@ -122,7 +130,8 @@ class Chunked final : public Schedule {
   static std::int64_t rows_of(const FusedView& view, const ChunkPlan& plan, int rank, int chunk) {
     std::int64_t rows = 0;
     for (const Piece& piece : plan.pieces(rank, chunk)) {
-      if (view.collective.op != CollectiveOp::all_to_all || piece.owner == rank) rows += piece.rows.rows();
+      if (view.collective.op != CollectiveOp::all_to_all || piece.owner == rank)
+        rows += piece.rows.rows();
     }
     return rows;
   }
@@ -130,24 +139,29 @@ class Chunked final : public Schedule {
   static void product(const FusedView& view, const ChunkPlan& plan, int rank, int chunk, int margin,
                       std::string_view label, LayerProgram& program) {
     program.tag(rank, chunk, sim::Purpose::compute);
-    program.gemm(rank, program.compute(rank),
-                 {&view.work, rows_of(view, plan, rank, chunk), GemmLibrary::cublaslt, margin, label});
+    program.gemm(
+        rank, program.compute(rank),
+        {&view.work, rows_of(view, plan, rank, chunk), GemmLibrary::cublaslt, margin, label});
   }
 
-  static void by_collectives(const FusedView& view, const ChunkPlan& plan, const Knobs& knobs, std::string_view label,
-                             LayerProgram& program) {
+  static void by_collectives(const FusedView& view, const ChunkPlan& plan, const Knobs& knobs,
+                             std::string_view label, LayerProgram& program) {
     const int margin = static_cast<int>(knobs.count("margin"));
     std::vector<sim::StreamId> streams;
-    for (int rank = 0; rank < program.ranks(); ++rank) streams.push_back(program.communication(rank));
+    for (int rank = 0; rank < program.ranks(); ++rank)
+      streams.push_back(program.communication(rank));
     for (int chunk = 0; chunk < plan.size(); ++chunk) {
       const auto products = [&] {
-        for (int rank = 0; rank < program.ranks(); ++rank) product(view, plan, rank, chunk, margin, label, program);
+        for (int rank = 0; rank < program.ranks(); ++rank)
+          product(view, plan, rank, chunk, margin, label, program);
       };
       const auto join = [&](bool compute_waits) {
         for (int rank = 0; rank < program.ranks(); ++rank) {
           program.tag(rank, chunk, sim::Purpose::synchronisation);
-          const sim::StreamId compute = program.compute(rank), communication = program.communication(rank);
-          program.join(rank, compute_waits ? compute : communication, compute_waits ? communication : compute);
+          const sim::StreamId compute = program.compute(rank),
+                              communication = program.communication(rank);
+          program.join(rank, compute_waits ? compute : communication,
+                       compute_waits ? communication : compute);
         }
       };
       if (!view.gathers) {
@@ -155,9 +169,10 @@ class Chunked final : public Schedule {
         join(false);
       }
       const Bytes message = view.message(plan, chunk);
-      for (int rank = 0; rank < program.ranks(); ++rank) program.tag(rank, chunk, sim::Purpose::communication);
-      program.collective(chunk_collective(view, knobs, message, program.site()), message, view.collective.name,
-                         streams);
+      for (int rank = 0; rank < program.ranks(); ++rank)
+        program.tag(rank, chunk, sim::Purpose::communication);
+      program.collective(chunk_collective(view, knobs, message, program.site()), message,
+                         view.collective.name, streams);
       if (view.gathers) {
         join(true);
         products();
@@ -169,10 +184,12 @@ class Chunked final : public Schedule {
   static void gather_by_copies(const FusedView& view, const ChunkPlan& plan, std::string_view label,
                                LayerProgram& program) {
     std::vector<sim::SignalId> ready;
-    for (int rank = 0; rank < program.ranks(); ++rank) ready.push_back(program.builder().signal(program.memory(rank)));
+    for (int rank = 0; rank < program.ranks(); ++rank)
+      ready.push_back(program.builder().signal(program.memory(rank)));
     for (int rank = 0; rank < program.ranks(); ++rank) {
       program.tag(rank, 0, sim::Purpose::synchronisation);
-      program.host(rank).post(program.communication(rank), {sim::SignalPost::Kind::add, ready[as_size(rank)], 1, {}});
+      program.host(rank).post(program.communication(rank),
+                              {sim::SignalPost::Kind::add, ready[as_size(rank)], 1, {}});
       std::vector<bool> met(as_size(program.ranks()), false);
       for (int chunk = 0; chunk < plan.size(); ++chunk) {
         const std::vector<Piece> pieces = plan.pieces(rank, chunk);
@@ -193,8 +210,8 @@ class Chunked final : public Schedule {
   }
 
   // A rank pushes partials into slots of their owners, and adds up its own once all have arrived.
-  static void scatter_by_copies(const FusedView& view, const ChunkPlan& plan, std::string_view label,
-                                LayerProgram& program) {
+  static void scatter_by_copies(const FusedView& view, const ChunkPlan& plan,
+                                std::string_view label, LayerProgram& program) {
     const int ranks = program.ranks();
     std::vector<sim::SignalId> arrived, summed;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -210,8 +227,9 @@ class Chunked final : public Schedule {
       }
       program.tag(rank, plan.size() - 1, sim::Purpose::synchronisation);
       for (int step = 1; step < ranks; ++step) {
-        program.host(rank).post(program.communication(rank),
-                                {sim::SignalPost::Kind::add, arrived[as_size((rank + step) % ranks)], 1, {}});
+        program.host(rank).post(
+            program.communication(rank),
+            {sim::SignalPost::Kind::add, arrived[as_size((rank + step) % ranks)], 1, {}});
       }
       program.host(rank).wait(program.communication(rank), arrived[as_size(rank)],
                               static_cast<std::uint64_t>(ranks - 1));
@@ -222,7 +240,8 @@ class Chunked final : public Schedule {
       program.memory_kernel(rank, program.communication(rank), view.collective.name + ".add",
                             view.bytes(view.block(own)) * (ranks + 1), sim::Purpose::communication);
       if (view.collective.op != CollectiveOp::all_reduce) continue;
-      program.host(rank).post(program.communication(rank), {sim::SignalPost::Kind::add, summed[as_size(rank)], 1, {}});
+      program.host(rank).post(program.communication(rank),
+                              {sim::SignalPost::Kind::add, summed[as_size(rank)], 1, {}});
       for (int step = 1; step < ranks; ++step) {
         const int peer = (rank + step) % ranks;
         const Piece piece{peer, shard_of(view.collective.extent.rows, ranks, peer)};
@@ -233,7 +252,8 @@ class Chunked final : public Schedule {
         program.host(rank)
             .labelled(view.collective.name)
             .copy(program.communication(rank), *program.engine(rank, sim::EngineDirection::inbound),
-                  program.site().built.unicast[as_size(peer)][as_size(rank)], view.bytes(view.block(piece)));
+                  program.site().built.unicast[as_size(peer)][as_size(rank)],
+                  view.bytes(view.block(piece)));
       }
     }
   }

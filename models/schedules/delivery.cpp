@@ -24,7 +24,8 @@ struct Holding {
 // The matrix cut along every edge of every block: on a cell, each transfer is all or nothing.
 class Cells {
  public:
-  Cells(const BoundaryCollective& collective, const std::vector<Transfer>& transfers) : c_(collective) {
+  Cells(const BoundaryCollective& collective, const std::vector<Transfer>& transfers)
+      : c_(collective) {
     std::set<std::int64_t> rows = {0, c_.extent.rows}, columns = {0, c_.extent.columns};
     for (const Transfer& transfer : transfers) {
       rows.insert({transfer.block.row, transfer.block.row + transfer.block.rows});
@@ -38,7 +39,8 @@ class Cells {
     }
     rows_.assign(rows.begin(), rows.end());
     columns_.assign(columns.begin(), columns.end());
-    holdings_.resize((rows_.size() - 1) * (columns_.size() - 1) * static_cast<std::size_t>(c_.group));
+    holdings_.resize((rows_.size() - 1) * (columns_.size() - 1) *
+                     static_cast<std::size_t>(c_.group));
     for (int rank = 0; rank < c_.group; ++rank) {
       each(initial(rank), [&](std::size_t cell) {
         Holding& holding = at(cell, rank);
@@ -96,10 +98,12 @@ class Cells {
   void each(const Block& block, Visit&& visit) {
     if (block.empty()) return;
     const auto index = [](const std::vector<std::int64_t>& edges, std::int64_t value) {
-      return static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), value) - edges.begin());
+      return static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), value) -
+                                      edges.begin());
     };
     for (std::size_t r = index(rows_, block.row); rows_[r] < block.row + block.rows; ++r) {
-      for (std::size_t c = index(columns_, block.column); columns_[c] < block.column + block.columns; ++c) {
+      for (std::size_t c = index(columns_, block.column);
+           columns_[c] < block.column + block.columns; ++c) {
         visit(r * (columns_.size() - 1) + c);
       }
     }
@@ -115,15 +119,18 @@ class Cells {
     Holding& target = at(cell, t.to);
     if (t.kind == Transfer::Kind::gather) {
       if (!source.final) {
-        fault(fmt::format("rank {} sends {} to {} before it has it whole", t.from, name(cell), t.to));
+        fault(
+            fmt::format("rank {} sends {} to {} before it has it whole", t.from, name(cell), t.to));
       }
-      if (target.final) fault(fmt::format("rank {} gets {} twice (from {})", t.to, name(cell), t.from));
+      if (target.final)
+        fault(fmt::format("rank {} gets {} twice (from {})", t.to, name(cell), t.from));
       target.final = true;
       return;
     }
     for (const int addend : t.addends) {
       if (!source.addends.contains(addend)) {
-        fault(fmt::format("rank {} sends an addend of {} of {} that it does not hold", t.from, addend, name(cell)));
+        fault(fmt::format("rank {} sends an addend of {} of {} that it does not hold", t.from,
+                          addend, name(cell)));
       }
       if (!target.addends.insert(addend).second) {
         fault(fmt::format("the addend of {} enters {} at rank {} twice", addend, name(cell), t.to));
@@ -135,7 +142,8 @@ class Cells {
   std::string name(std::size_t cell) const {
     const std::size_t r = cell / (columns_.size() - 1);
     const std::size_t c = cell % (columns_.size() - 1);
-    return fmt::format("rows {}..{} x columns {}..{}", rows_[r], rows_[r + 1], columns_[c], columns_[c + 1]);
+    return fmt::format("rows {}..{} x columns {}..{}", rows_[r], rows_[r + 1], columns_[c],
+                       columns_[c + 1]);
   }
   void fault(std::string text) {
     if (faults_.size() < most_faults) faults_.push_back(std::move(text));
@@ -153,21 +161,25 @@ std::vector<std::string> delivery_faults(const BoundaryCollective& collective,
                                          const std::vector<Transfer>& transfers) {
   Cells cells(collective, transfers);
   std::map<std::pair<int, int>, std::vector<const Transfer*>> steps;
-  for (const Transfer& transfer : transfers) steps[{transfer.chunk, transfer.step}].push_back(&transfer);
+  for (const Transfer& transfer : transfers)
+    steps[{transfer.chunk, transfer.step}].push_back(&transfer);
   for (const auto& [place, step] : steps) cells.apply_step(step);
   cells.check_end();
   return cells.faults();
 }
 
-std::vector<PortBytes> port_bytes(const BoundaryCollective& collective, const std::vector<Transfer>& transfers) {
+std::vector<PortBytes> port_bytes(const BoundaryCollective& collective,
+                                  const std::vector<Transfer>& transfers) {
   std::vector<PortBytes> ports(static_cast<std::size_t>(collective.group));
   // What a switch copies or sums crosses the single port once: the same block, chunk and step.
   std::set<std::tuple<int, int, int, Block>> multicast, reduced;
   for (const Transfer& t : transfers) {
     const Bytes bytes = bytes_of(collective.format, t.block.elements());
     const bool gather = t.kind == Transfer::Kind::gather;
-    const bool out = !t.in_network || !gather || multicast.emplace(t.chunk, t.step, t.from, t.block).second;
-    const bool in = !t.in_network || gather || reduced.emplace(t.chunk, t.step, t.to, t.block).second;
+    const bool out =
+        !t.in_network || !gather || multicast.emplace(t.chunk, t.step, t.from, t.block).second;
+    const bool in =
+        !t.in_network || gather || reduced.emplace(t.chunk, t.step, t.to, t.block).second;
     if (out) ports[static_cast<std::size_t>(t.from)].egress += bytes;
     if (in) ports[static_cast<std::size_t>(t.to)].ingress += bytes;
   }

@@ -39,7 +39,9 @@ Block FusedView::block(const Piece& piece) const {
   return {piece.rows.begin, piece.rows.rows(), 0, collective.extent.columns};
 }
 
-Bytes FusedView::bytes(const Block& block) const { return bytes_of(collective.format, block.elements()); }
+Bytes FusedView::bytes(const Block& block) const {
+  return bytes_of(collective.format, block.elements());
+}
 
 Block FusedView::exchanged(int, RowRange rows, int to) const {
   const RowRange columns = shard_of(collective.extent.columns, collective.group, to);
@@ -62,27 +64,31 @@ CollectiveProblem problem_of(const BoundaryCollective& collective, const Site& s
   return problem;
 }
 
-std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& site, const Knobs& knobs) {
+std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& site,
+                                        const Knobs& knobs) {
   std::vector<std::string> refusals;
   const auto pair = fused_pair(boundary);
   if (!pair) {
-    return {fmt::format("\"{}\" has no product that makes or needs what is communicated", boundary.name)};
+    return {fmt::format("\"{}\" has no product that makes or needs what is communicated",
+                        boundary.name)};
   }
   const FusedView view(boundary, *pair);
   if (site.ranks() < 2) return {"one rank has nobody to talk to"};
   if (view.collective.group != site.ranks()) {
-    refusals.push_back(fmt::format("the collective joins {} ranks and the site has {}", view.collective.group,
-                                   site.ranks()));
+    refusals.push_back(fmt::format("the collective joins {} ranks and the site has {}",
+                                   view.collective.group, site.ranks()));
   }
   const std::string& transport = knobs.text("transport");
   if (transport == "copy_engine" || transport == "switch") {
     if (site.group.nodes > 1) {
       refusals.push_back(fmt::format("{} reaches only peers of one node; the ranks are on {}",
-                                     transport == "switch" ? "a switch" : "a copy engine", site.group.nodes));
+                                     transport == "switch" ? "a switch" : "a copy engine",
+                                     site.group.nodes));
     }
   }
   if (transport == "switch") {
-    if (!site.fabric.switch_reduces) refusals.push_back("no switch that multicasts and reduces joins the ranks");
+    if (!site.fabric.switch_reduces)
+      refusals.push_back("no switch that multicasts and reduces joins the ranks");
     if (view.collective.op == CollectiveOp::all_to_all) {
       refusals.push_back("an all-to-all has nothing to multicast or reduce");
     }
@@ -90,7 +96,8 @@ std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& si
   const std::int64_t shard = shard_of(view.collective.extent.rows, site.ranks(), 0).rows();
   const std::int64_t chunks = knobs.count("chunks");
   if (chunks > shard) {
-    refusals.push_back(fmt::format("{} chunks of {} rows of a rank leave chunks empty", chunks, shard));
+    refusals.push_back(
+        fmt::format("{} chunks of {} rows of a rank leave chunks empty", chunks, shard));
   }
   return refusals;
 }
@@ -99,7 +106,8 @@ std::vector<Transfer> direct_transfers(const FusedView& view, const ChunkPlan& p
   std::vector<Transfer> transfers;
   const int ranks = view.collective.group;
   const auto add = [&](Transfer transfer) {
-    if (!transfer.block.empty() && transfer.from != transfer.to) transfers.push_back(std::move(transfer));
+    if (!transfer.block.empty() && transfer.from != transfer.to)
+      transfers.push_back(std::move(transfer));
   };
   for (int chunk = 0; chunk < plan.size(); ++chunk) {
     for (int rank = 0; rank < ranks; ++rank) {
@@ -107,7 +115,13 @@ std::vector<Transfer> direct_transfers(const FusedView& view, const ChunkPlan& p
         if (view.collective.op == CollectiveOp::all_to_all) {
           if (piece.owner != rank) continue;
           for (int to = 0; to < ranks; ++to) {
-            add({Transfer::Kind::gather, rank, to, view.exchanged(rank, piece.rows, to), {}, chunk, 0});
+            add({Transfer::Kind::gather,
+                 rank,
+                 to,
+                 view.exchanged(rank, piece.rows, to),
+                 {},
+                 chunk,
+                 0});
           }
         } else if (view.gathers) {
           add({Transfer::Kind::gather, piece.owner, rank, view.block(piece), {}, chunk, 0});
@@ -136,7 +150,8 @@ std::vector<Transfer> library_transfers(const BoundaryCollective& collective, co
   geometry.node_of_rank = site.built.node_of_rank;
   const auto cut = [&](MatrixDim dim, int rank) {
     Block block{0, collective.extent.rows, 0, collective.extent.columns};
-    const RowRange part = shard_of(dim == MatrixDim::columns ? block.columns : block.rows, collective.group, rank);
+    const RowRange part =
+        shard_of(dim == MatrixDim::columns ? block.columns : block.rows, collective.group, rank);
     if (dim == MatrixDim::columns) {
       block.column = part.begin;
       block.columns = part.rows();
@@ -146,7 +161,7 @@ std::vector<Transfer> library_transfers(const BoundaryCollective& collective, co
     }
     return block;
   };
-  const MatrixDim owned = collective.op == CollectiveOp::all_gather ? collective.from
+  const MatrixDim owned = collective.op == CollectiveOp::all_gather       ? collective.from
                           : collective.op == CollectiveOp::reduce_scatter ? collective.to
                                                                           : MatrixDim::rows;
   geometry.owned = [=](int rank) { return cut(owned, rank); };
@@ -157,7 +172,8 @@ std::vector<Transfer> library_transfers(const BoundaryCollective& collective, co
     return Block{row, std::min(source.row + source.rows, target.row + target.rows) - row, column,
                  std::min(source.column + source.columns, target.column + target.columns) - column};
   };
-  const CollectiveCost cost = site.prices->library(problem_of(collective, site), collective.message);
+  const CollectiveCost cost =
+      site.prices->library(problem_of(collective, site), collective.message);
   return algorithm_transfers(cost.algorithm, geometry);
 }
 
@@ -188,8 +204,10 @@ void expand_around(const Boundary& boundary, const FusedPair& pair, LayerProgram
   const auto join_all = [&](bool compute_waits) {
     for (int rank = 0; rank < program.ranks(); ++rank) {
       program.tag(rank, 0, sim::Purpose::synchronisation);
-      const sim::StreamId compute = program.compute(rank), communication = program.communication(rank);
-      program.join(rank, compute_waits ? compute : communication, compute_waits ? communication : compute);
+      const sim::StreamId compute = program.compute(rank),
+                          communication = program.communication(rank);
+      program.join(rank, compute_waits ? compute : communication,
+                   compute_waits ? communication : compute);
     }
   };
   const auto operate = [&](std::size_t op) {

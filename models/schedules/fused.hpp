@@ -55,7 +55,8 @@ struct FusedView {
 [[nodiscard]] std::vector<Transfer> direct_transfers(const FusedView& view, const ChunkPlan& plan);
 
 /// Transfers of the boundary's other collectives: whole, as the library makes them.
-[[nodiscard]] std::vector<Transfer> library_transfers(const BoundaryCollective& collective, const Site& site);
+[[nodiscard]] std::vector<Transfer> library_transfers(const BoundaryCollective& collective,
+                                                      const Site& site);
 
 /// The problem that a collective of the boundary poses to the cost models.
 [[nodiscard]] CollectiveProblem problem_of(const BoundaryCollective& collective, const Site& site);

@@ -22,7 +22,8 @@ Knobs::Knobs(const std::vector<KnobSpec>& specs) {
 
 namespace {
 
-const KnobValue* find(const std::vector<std::pair<std::string, KnobValue>>& values, std::string_view name) {
+const KnobValue* find(const std::vector<std::pair<std::string, KnobValue>>& values,
+                      std::string_view name) {
   for (const auto& [known, value] : values) {
     if (known == name) return &value;
   }
@@ -45,7 +46,9 @@ const std::string& Knobs::text(std::string_view name) const {
   return std::get<std::string>(*value);
 }
 
-bool Knobs::has(std::string_view name) const { return find(values_, name) != nullptr; }
+bool Knobs::has(std::string_view name) const {
+  return find(values_, name) != nullptr;
+}
 
 void Knobs::set(std::string_view name, KnobValue value) {
   for (auto& [known, old] : values_) {
@@ -74,16 +77,18 @@ std::vector<std::string> faults_of(const Knobs& knobs, const std::vector<KnobSpe
       std::vector<std::string_view> names;
       for (const KnobSpec& each : specs) names.push_back(each.name);
       const auto nearest = nearest_name(name, names);
-      faults.push_back(nearest ? fmt::format("there is no knob \"{}\" (did you mean \"{}\"?)", name, *nearest)
-                               : fmt::format("there is no knob \"{}\" (knobs: {})", name,
-                                             names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+      faults.push_back(
+          nearest
+              ? fmt::format("there is no knob \"{}\" (did you mean \"{}\"?)", name, *nearest)
+              : fmt::format("there is no knob \"{}\" (knobs: {})", name,
+                            names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
       continue;
     }
     if (std::find(spec->values.begin(), spec->values.end(), value) == spec->values.end()) {
       std::vector<std::string> legal;
       for (const KnobValue& each : spec->values) legal.push_back(to_text(each));
-      faults.push_back(
-          fmt::format("knob \"{}\" cannot be {} (legal: {})", name, to_text(value), fmt::join(legal, ", ")));
+      faults.push_back(fmt::format("knob \"{}\" cannot be {} (legal: {})", name, to_text(value),
+                                   fmt::join(legal, ", ")));
     }
   }
   return faults;
@@ -93,7 +98,8 @@ std::vector<Knobs> all_combinations(const std::vector<KnobSpec>& specs, const Kn
   std::vector<Knobs> combinations = {Knobs()};
   for (const KnobSpec& spec : specs) {
     const KnobValue* pinned = find(fixed.values(), spec.name);
-    const std::vector<KnobValue> values = pinned != nullptr ? std::vector<KnobValue>{*pinned} : spec.values;
+    const std::vector<KnobValue> values =
+        pinned != nullptr ? std::vector<KnobValue>{*pinned} : spec.values;
     std::vector<Knobs> longer;
     longer.reserve(combinations.size() * values.size());
     for (const Knobs& knobs : combinations) {

@@ -51,7 +51,9 @@ LayerProgram::LayerProgram(const Site& site) : site_(site) {
   }
 }
 
-void LayerProgram::begin(std::string_view boundary) { boundary_ = boundary; }
+void LayerProgram::begin(std::string_view boundary) {
+  boundary_ = boundary;
+}
 
 void LayerProgram::tag(int rank, int chunk, sim::Purpose purpose) {
   host(rank).tagged(builder_.tag({boundary_, chunk, purpose}));
@@ -69,7 +71,8 @@ Duration LayerProgram::beyond_launch(Duration start) const {
 
 std::optional<std::uint32_t> LayerProgram::engine(int rank, sim::EngineDirection direction) const {
   const sim::Machine& machine = site_.built.machine;
-  const auto& engines = machine.device(machine.ranks.at(static_cast<std::size_t>(rank)).device).engines;
+  const auto& engines =
+      machine.device(machine.ranks.at(static_cast<std::size_t>(rank)).device).engines;
   for (const sim::EngineDirection wanted : {direction, sim::EngineDirection::any}) {
     for (std::uint32_t i = 0; i < engines.size(); ++i) {
       if (engines[i].direction == wanted) return i;
@@ -81,23 +84,21 @@ std::optional<std::uint32_t> LayerProgram::engine(int rank, sim::EngineDirection
 // ---- products ----------------------------------------------------------------------------------------------
 
 GemmCost LayerProgram::gemm_cost(int rank, const GemmCall& call) const {
-  const GemmProblem problem{call.rows,
-                            call.work->rank.n,
-                            call.work->rank.k,
-                            call.work->x.element,
-                            call.work->y.element,
-                            call.library};
+  const GemmProblem problem{
+      call.rows,   call.work->rank.n, call.work->rank.k, call.work->x.element, call.work->y.element,
+      call.library};
   return site_.prices->gemm(problem, site_.sms(rank, call.margin));
 }
 
 Duration LayerProgram::gemm_fluid(int rank, const MatmulWork& work, std::int64_t rows) const {
   const GemmCost whole = gemm_cost(rank, {&work, work.rank.m, GemmLibrary::cublaslt, 0, {}});
   const Duration busy = std::max(Duration(), whole.time - whole.start);
-  return Duration::from_ps(narrow(Int128{busy.ps()} * rows / std::max<std::int64_t>(1, work.rank.m)));
+  return Duration::from_ps(
+      narrow(Int128{busy.ps()} * rows / std::max<std::int64_t>(1, work.rank.m)));
 }
 
 sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
-  const GemmKey key{rank,         call.rows,   call.work->rank.n, call.work->rank.k,
+  const GemmKey key{rank,         call.rows,   call.work->rank.n,      call.work->rank.k,
                     call.library, call.margin, std::string(call.label)};
   const auto found = gemms_.find(key);
   if (found != gemms_.end()) return found->second;
@@ -105,7 +106,8 @@ sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
   const GemmCost cost = gemm_cost(rank, call);
   const sim::TileOrder order =
       cost.kernel.persistent ? sim::TileOrder::static_shares : sim::TileOrder::one_cta_per_tile;
-  sim::KernelWriter kernel = builder_.kernel(call.label, cost.kernel.persistent ? as_int(cost.grid) : 0);
+  sim::KernelWriter kernel =
+      builder_.kernel(call.label, cost.kernel.persistent ? as_int(cost.grid) : 0);
   kernel.cluster(as_int(cost.kernel.cluster_m * cost.kernel.cluster_n))
       .footprint(cost.footprint)
       .prologue(beyond_launch(cost.start))
@@ -144,7 +146,9 @@ void LayerProgram::operate(int rank, sim::StreamId stream, const Operator& op) {
     host(rank).labelled(op.name).launch(stream, kernel.id());
   };
   std::visit(Overloaded{
-                 [&](const MatmulWork& work) { gemm(rank, stream, {&work, work.rank.m, GemmLibrary::cublaslt, 0, op.name}); },
+                 [&](const MatmulWork& work) {
+                   gemm(rank, stream, {&work, work.rank.m, GemmLibrary::cublaslt, 0, op.name});
+                 },
                  [&](const AttentionWork& work) {
                    AttentionProblem problem;
                    problem.batch = work.sequences;
@@ -158,13 +162,15 @@ void LayerProgram::operate(int rank, sim::StreamId stream, const Operator& op) {
                    problem.backward = work.backward;
                    launch(attention_cost(site_.profile, problem, sms));
                  },
-                 [&](const ElementwiseWork&) { launch(memory_cost(site_.profile, op.read + op.written, sms)); },
+                 [&](const ElementwiseWork&) {
+                   launch(memory_cost(site_.profile, op.read + op.written, sms));
+                 },
              },
              op.work);
 }
 
-void LayerProgram::memory_kernel(int rank, sim::StreamId stream, std::string_view label, Bytes bytes,
-                                 sim::Purpose purpose) {
+void LayerProgram::memory_kernel(int rank, sim::StreamId stream, std::string_view label,
+                                 Bytes bytes, sim::Purpose purpose) {
   const KernelCost cost = memory_cost(site_.profile, bytes, site_.sms(rank));
   if (cost.tiles == 0) return;
   sim::KernelWriter kernel = builder_.kernel(label, 0);
@@ -202,7 +208,8 @@ CollectivePeers peers_of(const Site& site, CollectiveAlgorithm algorithm, int ra
   for (int peer = 0; peer < ranks; ++peer) {
     if (peer == rank) continue;
     if (node(peer) == node(rank)) {
-      if (peers.inside.empty() || algorithm != CollectiveAlgorithm::ring) peers.inside.push_back(peer);
+      if (peers.inside.empty() || algorithm != CollectiveAlgorithm::ring)
+        peers.inside.push_back(peer);
     } else if (place[static_cast<std::size_t>(peer)] == place[static_cast<std::size_t>(rank)]) {
       peers.outside.push_back(peer);
     }
@@ -220,8 +227,9 @@ std::int64_t LayerProgram::use_denominator(const CollectiveCost& cost) const {
       for (const int peer : group) {
         const sim::RouteId route =
             site_.built.unicast[static_cast<std::size_t>(rank)][static_cast<std::size_t>(peer)];
-        const std::int64_t shares = checked_multiply(site_.built.machine.routes.at(route.value()).denominator,
-                                                     static_cast<std::int64_t>(group.size()));
+        const std::int64_t shares =
+            checked_multiply(site_.built.machine.routes.at(route.value()).denominator,
+                             static_cast<std::int64_t>(group.size()));
         common = std::lcm(common, shares);
       }
     }
@@ -238,12 +246,14 @@ void LayerProgram::add_uses(const CollectiveCost& cost, int rank, std::int64_t d
   const CollectivePeers peers = peers_of(site_, cost.algorithm, rank);
   const auto spread = [&](const std::vector<int>& group, std::int64_t numerator) {
     for (const int peer : group) {
-      const sim::RouteId id = site_.built.unicast[static_cast<std::size_t>(rank)][static_cast<std::size_t>(peer)];
+      const sim::RouteId id =
+          site_.built.unicast[static_cast<std::size_t>(rank)][static_cast<std::size_t>(peer)];
       const sim::Route& route = site_.built.machine.routes.at(id.value());
-      const std::int64_t part =
-          checked_multiply(numerator, scale) / static_cast<std::int64_t>(group.size()) / route.denominator;
+      const std::int64_t part = checked_multiply(numerator, scale) /
+                                static_cast<std::int64_t>(group.size()) / route.denominator;
       for (const sim::RouteShare& share : route.shares) {
-        shares[{share.on == sim::RouteShare::On::link, share.index}] += checked_multiply(part, share.numerator);
+        shares[{share.on == sim::RouteShare::On::link, share.index}] +=
+            checked_multiply(part, share.numerator);
       }
     }
   };
@@ -274,7 +284,8 @@ void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::st
   for (int rank = 0; rank < ranks(); ++rank) {
     sim::KernelWriter kernel =
         builder_.gang_kernel(label, gang.id(), static_cast<std::uint32_t>(rank), ctas);
-    kernel.footprint({threads, threads * collective_registers_per_thread, collective_shared_memory});
+    kernel.footprint(
+        {threads, threads * collective_registers_per_thread, collective_shared_memory});
     host(rank).labelled(label).launch(streams.at(static_cast<std::size_t>(rank)), kernel.id());
   }
 }

@@ -23,9 +23,9 @@ namespace weft::model {
 /// Which product, on how many rows of it, and how.
 struct GemmCall {
   const MatmulWork* work = nullptr;
-  std::int64_t rows = 0;                          ///< of the rank's M
+  std::int64_t rows = 0;  ///< of the rank's M
   GemmLibrary library = GemmLibrary::cublaslt;
-  int margin = 0;                                 ///< SMs left to others
+  int margin = 0;  ///< SMs left to others
   std::string_view label;
 };
 
@@ -39,7 +39,9 @@ class LayerProgram {
 
   /// The rank's host thread. Calls are tagged with the boundary that is being written.
   [[nodiscard]] sim::CallWriter& host(int rank) { return hosts_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] sim::StreamId compute(int rank) const { return streams_[static_cast<std::size_t>(rank)].compute; }
+  [[nodiscard]] sim::StreamId compute(int rank) const {
+    return streams_[static_cast<std::size_t>(rank)].compute;
+  }
   [[nodiscard]] sim::StreamId communication(int rank) const {
     return streams_[static_cast<std::size_t>(rank)].communication;
   }
@@ -66,7 +68,8 @@ class LayerProgram {
   void operate(int rank, sim::StreamId stream, const Operator& op);
 
   /// Launches a kernel that moves this many bytes in the rank's memory (a reduction of slots, say).
-  void memory_kernel(int rank, sim::StreamId stream, std::string_view label, Bytes bytes, sim::Purpose purpose);
+  void memory_kernel(int rank, sim::StreamId stream, std::string_view label, Bytes bytes,
+                     sim::Purpose purpose);
 
   /// Launches one collective of all ranks, on each rank's given stream.
   void collective(const CollectiveCost& cost, Bytes message, std::string_view label,
@@ -85,10 +88,12 @@ class LayerProgram {
     sim::StreamId compute;
     sim::StreamId communication;
   };
-  using GemmKey = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary, int, std::string>;
+  using GemmKey =
+      std::tuple<int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary, int, std::string>;
 
   sim::KernelId gemm_kernel(int rank, const GemmCall& call);
-  void add_uses(const CollectiveCost& cost, int rank, std::int64_t denominator, sim::GangWriter& gang) const;
+  void add_uses(const CollectiveCost& cost, int rank, std::int64_t denominator,
+                sim::GangWriter& gang) const;
   std::int64_t use_denominator(const CollectiveCost& cost) const;
 
   const Site& site_;

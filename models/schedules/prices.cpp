@@ -12,7 +12,8 @@ namespace {
 // Looks a key up, and computes and keeps its value if it is new. Two threads may compute the same value; both are
 // equal, and the first is kept.
 template <class Key, class Value, class Compute>
-Value remembered(std::mutex& mutex, std::map<Key, Value>& table, const Key& key, Compute&& compute) {
+Value remembered(std::mutex& mutex, std::map<Key, Value>& table, const Key& key,
+                 Compute&& compute) {
   {
     const std::lock_guard lock(mutex);
     const auto found = table.find(key);
@@ -27,13 +28,17 @@ Value remembered(std::mutex& mutex, std::map<Key, Value>& table, const Key& key,
 
 struct Prices::Tables {
   std::mutex mutex;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, DType, DType, GemmLibrary, std::vector<int>>, GemmCost>
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, DType, DType, GemmLibrary,
+                      std::vector<int>>,
+           GemmCost>
       gemms;
   using GroupKey = std::tuple<CollectiveOp, std::int64_t, std::int64_t, std::int64_t, DType>;
   std::map<std::tuple<GroupKey, std::int64_t>, CollectiveCost> libraries;
   std::map<std::tuple<GroupKey, Transport, std::int64_t>, std::optional<CollectiveCost>> directs;
 
-  static GroupKey key_of(const CollectiveProblem& p) { return {p.op, p.ranks, p.nodes, p.crossings, p.dtype}; }
+  static GroupKey key_of(const CollectiveProblem& p) {
+    return {p.op, p.ranks, p.nodes, p.crossings, p.dtype};
+  }
 };
 
 Prices::Prices(const Profile& profile, const Fabric& fabric)

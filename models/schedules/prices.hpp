@@ -22,8 +22,8 @@ class Prices {
   /// The library's collective for this message.
   [[nodiscard]] CollectiveCost library(const CollectiveProblem& problem, Bytes message);
   /// Our own collective over a transport; none where it cannot do it.
-  [[nodiscard]] std::optional<CollectiveCost> direct(const CollectiveProblem& problem, Transport transport,
-                                                     std::int64_t ctas);
+  [[nodiscard]] std::optional<CollectiveCost> direct(const CollectiveProblem& problem,
+                                                     Transport transport, std::int64_t ctas);
 
  private:
   struct Tables;

@@ -36,8 +36,8 @@ Registration::Registration(std::unique_ptr<const Schedule> schedule) {
   const auto [entry, added] = catalogue().try_emplace(info.name, nullptr);
   if (!added) {
     // Before main nobody can catch: say which name and stop.
-    std::fprintf(stderr, "weft: two schedules are registered as \"%s\": \"%s\" and \"%s\"\n", info.name.c_str(),
-                 entry->second->info().summary.c_str(), info.summary.c_str());
+    std::fprintf(stderr, "weft: two schedules are registered as \"%s\": \"%s\" and \"%s\"\n",
+                 info.name.c_str(), entry->second->info().summary.c_str(), info.summary.c_str());
     std::abort();
   }
   entry->second = std::move(schedule);

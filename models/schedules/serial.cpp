@@ -18,23 +18,29 @@ class Serial final : public Schedule {
         .name = "serial",
         .system = "weft",
         .summary = "library kernels and library collectives, one after the other",
-        .citation = "cuBLASLt and NCCL on one stream; NCCL's algorithm is the least-time one of the profile",
+        .citation =
+            "cuBLASLt and NCCL on one stream; NCCL's algorithm is the least-time one of the "
+            "profile",
         .knobs = {}};
     return info;
   }
 
-  std::vector<std::string> refusals(const Boundary&, const Knobs&, const Site&) const override { return {}; }
+  std::vector<std::string> refusals(const Boundary&, const Knobs&, const Site&) const override {
+    return {};
+  }
 
   std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs&,
                                                const Site& site) const override {
     std::vector<std::vector<Transfer>> all;
     for (const BoundaryCollective& collective : boundary.collectives) {
-      all.push_back(collective.group < 2 ? std::vector<Transfer>{} : library_transfers(collective, site));
+      all.push_back(collective.group < 2 ? std::vector<Transfer>{}
+                                         : library_transfers(collective, site));
     }
     return all;
   }
 
-  void expand(const Boundary& boundary, const Knobs&, const Site&, LayerProgram& program) const override {
+  void expand(const Boundary& boundary, const Knobs&, const Site&,
+              LayerProgram& program) const override {
     program.begin(boundary.name);
     std::vector<bool> done(boundary.collectives.size(), false);
     std::vector<bool> ran(boundary.operators.size(), false);
@@ -48,9 +54,9 @@ class Serial final : public Schedule {
         program.tag(rank, 0, sim::Purpose::communication);
         streams.push_back(program.compute(rank));
       }
-      program.collective(
-          program.site().prices->library(problem_of(collective, program.site()), collective.message),
-          collective.message, collective.name, streams);
+      program.collective(program.site().prices->library(problem_of(collective, program.site()),
+                                                        collective.message),
+                         collective.message, collective.name, streams);
     };
     const auto produced = [&](std::size_t c) {
       return std::all_of(boundary.pairs.begin(), boundary.pairs.end(), [&](const Pairing& pair) {
@@ -73,7 +79,9 @@ class Serial final : public Schedule {
     for (std::size_t c = 0; c < boundary.collectives.size(); ++c) run_collective(c);
   }
 
-  Knobs normalised(const Boundary&, const Knobs& knobs, const Site&) const override { return knobs; }
+  Knobs normalised(const Boundary&, const Knobs& knobs, const Site&) const override {
+    return knobs;
+  }
 };
 
 const Registration registration(std::make_unique<Serial>());

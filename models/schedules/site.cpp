@@ -18,7 +18,8 @@ Bandwidth scaled(Bandwidth bandwidth, double factor) {
 // The profile's entry for a path, if it has one: what is not calibrated stays as the machine file says.
 template <class Costs>
 const Costs* on_path(const std::vector<Costs>& all, CopyPath path) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Costs& each) { return each.path == path; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Costs& each) { return each.path == path; });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -55,8 +56,10 @@ void apply_control(const ControlCosts& costs, sim::Machine& machine) {
 void apply_engines(const Profile& profile, bool peers, sim::Machine& machine) {
   for (sim::Device& device : machine.devices) {
     for (sim::TransportEngine& engine : device.engines) {
-      const CopyEngineCosts* costs = on_path(profile.copy_engines, path_of(engine.direction, peers));
-      if (costs == nullptr) costs = on_path(profile.copy_engines, path_of(engine.direction, !peers));
+      const CopyEngineCosts* costs =
+          on_path(profile.copy_engines, path_of(engine.direction, peers));
+      if (costs == nullptr)
+        costs = on_path(profile.copy_engines, path_of(engine.direction, !peers));
       if (costs == nullptr) continue;
       engine.start_cost = costs->start.value;
       engine.rate = costs->rate.value;
@@ -84,7 +87,8 @@ void apply_host_links(const Profile& profile, topology::Built& built) {
 void apply_memory(const Profile& profile, sim::Machine& machine) {
   if (!profile.memory) return;
   for (sim::Memory& memory : machine.memories) {
-    if (memory.device) memory.bandwidth = scaled(memory.bandwidth, profile.memory->hbm_efficiency.value);
+    if (memory.device)
+      memory.bandwidth = scaled(memory.bandwidth, profile.memory->hbm_efficiency.value);
   }
 }
 
@@ -102,7 +106,8 @@ Fabric fabric_between(const topology::Built& built) {
         if (share.on != sim::RouteShare::On::link) continue;
         const sim::Link& link = built.machine.links.at(share.index);
         const Bandwidth whole = Bandwidth::from_bytes_per_second(
-            narrow(Int128{link.capacity_per_direction.bytes_per_second()} * route.denominator / share.numerator));
+            narrow(Int128{link.capacity_per_direction.bytes_per_second()} * route.denominator /
+                   share.numerator));
         if (!rate || whole < *rate) rate = whole;
       }
       if (!rate) continue;
@@ -128,7 +133,8 @@ CollectiveProblem group_of(const topology::Built& built) {
   CollectiveProblem group;
   const std::vector<std::int64_t>& node_of = built.node_of_rank;
   group.ranks = static_cast<std::int64_t>(node_of.size());
-  group.nodes = static_cast<std::int64_t>(std::set<std::int64_t>(node_of.begin(), node_of.end()).size());
+  group.nodes =
+      static_cast<std::int64_t>(std::set<std::int64_t>(node_of.begin(), node_of.end()).size());
   for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
     if (node_of[rank] != node_of[(rank + 1) % node_of.size()]) ++group.crossings;
   }
@@ -141,7 +147,8 @@ SmBudget Site::sms(int rank, int margin) const {
   const sim::Rank& place = built.machine.ranks.at(static_cast<std::size_t>(rank));
   SmBudget budget{place.sms_per_gpc.empty() ? built.machine.device(place.device).sms.sms_per_gpc
                                             : place.sms_per_gpc};
-  WEFT_CHECK(margin >= 0 && margin < budget.sms(), "a margin of {} leaves nothing of {} SMs", margin, budget.sms());
+  WEFT_CHECK(margin >= 0 && margin < budget.sms(), "a margin of {} leaves nothing of {} SMs",
+             margin, budget.sms());
   for (auto gpc = budget.sms_per_gpc.rbegin(); margin > 0; ++gpc) {
     const int taken = std::min(margin, *gpc);
     *gpc -= taken;
@@ -151,7 +158,8 @@ SmBudget Site::sms(int rank, int margin) const {
 }
 
 Site make_site(const topology::MachineSpec& machine, const Profile& profile,
-               const std::vector<topology::RankPlace>& places, const std::vector<topology::Override>& overrides) {
+               const std::vector<topology::RankPlace>& places,
+               const std::vector<topology::Override>& overrides) {
   Site site;
   site.built = topology::build(machine, places, overrides);
   site.profile = profile;

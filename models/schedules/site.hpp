@@ -14,10 +14,11 @@
 namespace weft::model {
 
 struct Site {
-  topology::Built built;   ///< machine with the profile's costs applied, routes and trees by rank
+  topology::Built built;  ///< machine with the profile's costs applied, routes and trees by rank
   Profile profile;
-  Fabric fabric;           ///< what collectives of all its ranks share
-  CollectiveProblem group; ///< ranks, nodes and crossings of the whole group; its operation is not set
+  Fabric fabric;  ///< what collectives of all its ranks share
+  CollectiveProblem
+      group;  ///< ranks, nodes and crossings of the whole group; its operation is not set
   std::shared_ptr<Prices> prices;  ///< of this profile on this fabric
 
   /// Ranks of the group.

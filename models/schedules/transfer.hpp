@@ -32,7 +32,8 @@ struct Transfer {
   std::vector<int> addends;  ///< of a reduction: ranks, ascending
   int chunk = 0;             ///< of the schedule, in the order of its issue
   int step = 0;              ///< inside the chunk: transfers of a step do not wait for each other
-  bool in_network = false;   ///< reduced or multicast by a switch: its port's bytes are shared with its peers
+  bool in_network =
+      false;  ///< reduced or multicast by a switch: its port's bytes are shared with its peers
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 

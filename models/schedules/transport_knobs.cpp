@@ -18,17 +18,29 @@ std::vector<KnobValue> counts(std::initializer_list<std::int64_t> values) {
 
 std::vector<KnobSpec> transport_knobs() {
   return {
-      {"chunks", "pieces that the communicated rows are cut into", counts({1, 2, 3, 4, 6, 8, 12, 16, 24, 32}),
-       default_chunks, ""},
-      {"transport", "who moves the bytes: copy engines, CTAs on SMs, or CTAs through a switch that reduces",
-       {"copy_engine", "sm", "switch"}, "copy_engine", ""},
+      {"chunks", "pieces that the communicated rows are cut into",
+       counts({1, 2, 3, 4, 6, 8, 12, 16, 24, 32}), default_chunks, ""},
+      {"transport",
+       "who moves the bytes: copy engines, CTAs on SMs, or CTAs through a switch that reduces",
+       {"copy_engine", "sm", "switch"},
+       "copy_engine",
+       ""},
       {"order",
-       "sliced: a chunk is a part of every rank's rows; rotated: each rank takes its peers' rows in turn, its own "
+       "sliced: a chunk is a part of every rank's rows; rotated: each rank takes its peers' rows "
+       "in turn, its own "
        "where they cost nothing",
-       {"sliced", "rotated"}, "sliced", ""},
-      {"ctas", "CTAs that communicate on each rank", counts({1, 2, 4, 8, 16, 24, 32}), default_ctas, ""},
-      {"pace", "free, or held to 95 % of the link so that no queue builds up behind it", {"free", "95%"}, "95%", ""},
-      {"margin", "SMs that products leave free for communication", counts({0, 8, 16, 24, 32}), std::int64_t{0}, ""},
+       {"sliced", "rotated"},
+       "sliced",
+       ""},
+      {"ctas", "CTAs that communicate on each rank", counts({1, 2, 4, 8, 16, 24, 32}), default_ctas,
+       ""},
+      {"pace",
+       "free, or held to 95 % of the link so that no queue builds up behind it",
+       {"free", "95%"},
+       "95%",
+       ""},
+      {"margin", "SMs that products leave free for communication", counts({0, 8, 16, 24, 32}),
+       std::int64_t{0}, ""},
   };
 }
 
@@ -45,7 +57,8 @@ ChunkOrder order_of(const Knobs& knobs) {
 
 Knobs without_sm_knobs(Knobs knobs) {
   for (const KnobSpec& spec : transport_knobs()) {
-    if (spec.name == "ctas" || spec.name == "pace" || spec.name == "margin") knobs.set(spec.name, spec.default_value);
+    if (spec.name == "ctas" || spec.name == "pace" || spec.name == "margin")
+      knobs.set(spec.name, spec.default_value);
   }
   return knobs;
 }
@@ -60,18 +73,20 @@ CollectiveCost paced(CollectiveCost cost, const Site& site) {
   return cost;
 }
 
-void copy_chunk(const FusedView& view, const std::vector<Piece>& pieces, int rank, int chunk, LayerProgram& program) {
+void copy_chunk(const FusedView& view, const std::vector<Piece>& pieces, int rank, int chunk,
+                LayerProgram& program) {
   const auto& unicast = program.site().built.unicast;
   const auto route = [&](int from, int to) {
     return unicast[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   };
-  const auto engine =
-      program.engine(rank, view.gathers ? sim::EngineDirection::inbound : sim::EngineDirection::outbound);
+  const auto engine = program.engine(
+      rank, view.gathers ? sim::EngineDirection::inbound : sim::EngineDirection::outbound);
   WEFT_CHECK(engine.has_value(), "rank {} has no copy engine", rank);
   program.tag(rank, chunk, sim::Purpose::communication);
   sim::CallWriter& host = program.host(rank).labelled(view.collective.name);
   const auto copy = [&](int from, int to, const Block& block) {
-    if (from != to && !block.empty()) host.copy(program.communication(rank), *engine, route(from, to), view.bytes(block));
+    if (from != to && !block.empty())
+      host.copy(program.communication(rank), *engine, route(from, to), view.bytes(block));
   };
   for (const Piece& piece : pieces) {
     if (view.collective.op == CollectiveOp::all_to_all) {
@@ -88,7 +103,8 @@ void copy_chunk(const FusedView& view, const std::vector<Piece>& pieces, int ran
   }
 }
 
-CollectiveCost chunk_collective(const FusedView& view, const Knobs& knobs, Bytes message, const Site& site) {
+CollectiveCost chunk_collective(const FusedView& view, const Knobs& knobs, Bytes message,
+                                const Site& site) {
   const CollectiveProblem problem = problem_of(view.collective, site);
   if (site.group.nodes > 1) return site.prices->library(problem, message);
   const auto cost = site.prices->direct(problem, transport_of(knobs), knobs.count("ctas"));
@@ -96,8 +112,8 @@ CollectiveCost chunk_collective(const FusedView& view, const Knobs& knobs, Bytes
   return knobs.text("pace") == "free" ? *cost : paced(*cost, site);
 }
 
-std::vector<Transfer> chunk_transfers(const FusedView& view, const ChunkPlan& plan, int chunk, const Knobs& knobs,
-                                      const Site& site) {
+std::vector<Transfer> chunk_transfers(const FusedView& view, const ChunkPlan& plan, int chunk,
+                                      const Knobs& knobs, const Site& site) {
   const CollectiveCost cost = chunk_collective(view, knobs, view.message(plan, chunk), site);
   ChunkGeometry geometry;
   geometry.op = view.collective.op;
@@ -112,7 +128,9 @@ std::vector<Transfer> chunk_transfers(const FusedView& view, const ChunkPlan& pl
     return Piece{owner, {}};
   };
   geometry.owned = [&view, slice](int owner) { return view.block(slice(owner)); };
-  geometry.exchanged = [&view, slice](int from, int to) { return view.exchanged(from, slice(from).rows, to); };
+  geometry.exchanged = [&view, slice](int from, int to) {
+    return view.exchanged(from, slice(from).rows, to);
+  };
   return algorithm_transfers(cost.algorithm, geometry);
 }
 

@@ -35,14 +35,16 @@ inline constexpr std::int64_t pace_permille = 950;
 
 /// Emits the copies of a chunk on the rank's communication stream by its copy engine: what it pulls (gather) or
 /// what it pushes to its owners.
-void copy_chunk(const FusedView& view, const std::vector<Piece>& pieces, int rank, int chunk, LayerProgram& program);
+void copy_chunk(const FusedView& view, const std::vector<Piece>& pieces, int rank, int chunk,
+                LayerProgram& program);
 
 /// How one chunk goes as a collective kernel of all ranks: the direct one of the knobs, or across nodes the library's.
-[[nodiscard]] CollectiveCost chunk_collective(const FusedView& view, const Knobs& knobs, Bytes message,
-                                              const Site& site);
+[[nodiscard]] CollectiveCost chunk_collective(const FusedView& view, const Knobs& knobs,
+                                              Bytes message, const Site& site);
 
 /// Transfers of one chunk that goes as a collective kernel.
-[[nodiscard]] std::vector<Transfer> chunk_transfers(const FusedView& view, const ChunkPlan& plan, int chunk,
-                                                    const Knobs& knobs, const Site& site);
+[[nodiscard]] std::vector<Transfer> chunk_transfers(const FusedView& view, const ChunkPlan& plan,
+                                                    int chunk, const Knobs& knobs,
+                                                    const Site& site);
 
 }  // namespace weft::model
