@@ -100,7 +100,7 @@ class FlagProgram {
 
   // Posts that make chunk `chunk` of this rank satisfied, as the product must wait for them.
   std::uint64_t posts_of(int rank, int chunk) const {
-    if (transport_of(knobs_) == Transport::copy_engine) return remote(rank, chunk).empty() ? 0 : 1;
+    if (transport_of(knobs_) == Transport::copy_engine) return remote(rank, chunk).empty() ? 0U : 1U;
     if (transport_of(knobs_) == Transport::fabric_switch)
       return static_cast<std::uint64_t>(ranks_ - 1);
     return remote(rank, chunk).size();
@@ -191,10 +191,10 @@ class FlagProgram {
       if (peer == rank) continue;
       for (int chunk = 0; chunk < plan_.size(); ++chunk) {
         if (view_.collective.op == CollectiveOp::all_to_all) {
-          count += view_.exchanged(peer, own_slice(peer, chunk).rows, rank).empty() ? 0 : 1;
+          count += view_.exchanged(peer, own_slice(peer, chunk).rows, rank).empty() ? 0U : 1U;
           continue;
         }
-        for (const Piece& piece : remote(peer, chunk)) count += piece.owner == rank ? 1 : 0;
+        for (const Piece& piece : remote(peer, chunk)) count += piece.owner == rank ? 1U : 0U;
       }
     }
     return count;
