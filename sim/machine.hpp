@@ -32,15 +32,15 @@ using RankId = Id<struct RankTag>;
 struct SmCapacity {
   int threads = 0;
   int registers = 0;
-  Bytes shared_memory;
+  Bytes shared_memory{};
   int cta_slots = 0;
   friend bool operator==(const SmCapacity&, const SmCapacity&) = default;
 };
 
 /// The compute units of a device. A cluster of CTAs must fit inside one GPC.
 struct SmPool {
-  std::vector<int> sms_per_gpc;
-  SmCapacity per_sm;
+  std::vector<int> sms_per_gpc{};
+  SmCapacity per_sm{};
   friend bool operator==(const SmPool&, const SmPool&) = default;
 };
 
@@ -51,12 +51,13 @@ enum class EngineDirection : std::uint8_t { inbound, outbound, local, any };
 
 /// A mover of bytes that holds no SM: a DMA copy engine, an SDMA queue, a collective unit (CCU).
 struct TransportEngine {
-  std::string name;
+  std::string name{};
   EngineKind kind = EngineKind::copy_engine;
   EngineDirection direction = EngineDirection::any;
-  Duration start_cost;  ///< from the command's turn to its first byte; the engine is held meanwhile
+  Duration
+      start_cost{};     ///< from the command's turn to its first byte; the engine is held meanwhile
   int concurrency = 1;  ///< commands in progress at once
-  std::optional<Bandwidth> rate;          ///< of the engine itself, on top of what its route allows
+  std::optional<Bandwidth> rate{};        ///< of the engine itself, on top of what its route allows
   std::int64_t weight_milli_ctas = 1000;  ///< share weight where its traffic meets that of SMs
   bool reduces = false;
   bool multicasts = false;
@@ -73,18 +74,18 @@ struct Interference {
     std::int64_t slowdown_milli = 1000;
     friend bool operator==(const Point&, const Point&) = default;
   };
-  std::string name;
-  std::vector<Point> points;  ///< ascending in ctas
+  std::string name{};
+  std::vector<Point> points{};  ///< ascending in ctas
   friend bool operator==(const Interference&, const Interference&) = default;
 };
 
 struct Device {
-  std::string name;
-  SmPool sms;
+  std::string name{};
+  SmPool sms{};
   MemoryId memory;  ///< its HBM
-  Bandwidth l2;     ///< zero: not modelled
-  std::vector<TransportEngine> engines;
-  std::vector<Interference> interference;
+  Bandwidth l2{};   ///< zero: not modelled
+  std::vector<TransportEngine> engines{};
+  std::vector<Interference> interference{};
   std::int64_t speed_permille =
       1000;  ///< of its SMs, where an override slows it (Effects::imbalance)
   friend bool operator==(const Device&, const Device&) = default;
@@ -92,27 +93,27 @@ struct Device {
 
 /// HBM of a device, or a host NUMA node's memory, which can be a peer.
 struct Memory {
-  std::string name;
-  std::optional<DeviceId> device;  ///< none: host memory
-  Bandwidth bandwidth;             ///< reads and writes together
-  Bytes size;
+  std::string name{};
+  std::optional<DeviceId> device{};  ///< none: host memory
+  Bandwidth bandwidth{};             ///< reads and writes together
+  Bytes size{};
   friend bool operator==(const Memory&, const Memory&) = default;
 };
 
 /// A directed link. Its latency is charged once a hop, its capacity is shared.
 struct Link {
-  std::string name;
-  Bandwidth capacity_per_direction;
-  Duration latency;
+  std::string name{};
+  Bandwidth capacity_per_direction{};
+  Duration latency{};
   std::int64_t speed_permille = 1000;  ///< of its capacity, where an override slows it
   friend bool operator==(const Link&, const Link&) = default;
 };
 
 struct Switch {
-  std::string name;
-  std::optional<Bandwidth> capacity;  ///< of the crossbar; none: its ports are the limit
-  bool multicasts = false;            ///< one in, n out
-  bool reduces = false;               ///< n in, one out
+  std::string name{};
+  std::optional<Bandwidth> capacity{};  ///< of the crossbar; none: its ports are the limit
+  bool multicasts = false;              ///< one in, n out
+  bool reduces = false;                 ///< n in, one out
   friend bool operator==(const Switch&, const Switch&) = default;
 };
 
@@ -131,29 +132,29 @@ struct RouteShare {
 /// port of the tree.
 struct Route {
   enum class Kind : std::uint8_t { unicast, multicast, reduce } kind = Kind::unicast;
-  std::string name;
-  std::vector<MemoryId> sources;  ///< one, or n for a reduce route
-  std::vector<MemoryId> targets;  ///< one, or n for a multicast route
-  std::vector<RouteShare> shares;
+  std::string name{};
+  std::vector<MemoryId> sources{};  ///< one, or n for a reduce route
+  std::vector<MemoryId> targets{};  ///< one, or n for a multicast route
+  std::vector<RouteShare> shares{};
   std::int64_t denominator = 1;
-  Duration latency;          ///< of the whole path
-  std::optional<NicId> nic;  ///< set where the path leaves its node: messages queue there
+  Duration latency{};          ///< of the whole path
+  std::optional<NicId> nic{};  ///< set where the path leaves its node: messages queue there
   friend bool operator==(const Route&, const Route&) = default;
 };
 
 struct Nic {
-  std::string name;
+  std::string name{};
   int queue_pairs = 1;
-  Duration message_cost;  ///< of one work request on a queue pair
+  Duration message_cost{};  ///< of one work request on a queue pair
   friend bool operator==(const Nic&, const Nic&) = default;
 };
 
 /// A host process: its threads pay for the calls they make.
 struct Process {
-  std::string name;
-  Duration launch_cost;        ///< host time of one launch, copy, record or wait call
-  Duration graph_launch_cost;  ///< host time of launching a whole graph
-  int max_connections = 8;     ///< hardware queues per device (CUDA_DEVICE_MAX_CONNECTIONS)
+  std::string name{};
+  Duration launch_cost{};        ///< host time of one launch, copy, record or wait call
+  Duration graph_launch_cost{};  ///< host time of launching a whole graph
+  int max_connections = 8;       ///< hardware queues per device (CUDA_DEVICE_MAX_CONNECTIONS)
   friend bool operator==(const Process&, const Process&) = default;
 };
 
@@ -162,35 +163,36 @@ struct Rank {
   DeviceId device;
   ProcessId process;
   std::vector<int>
-      sms_per_gpc;  ///< the partition, SMs taken from each GPC; empty: all of the device
+      sms_per_gpc{};  ///< the partition, SMs taken from each GPC; empty: all of the device
   friend bool operator==(const Rank&, const Rank&) = default;
 };
 
 /// Costs of the device's own control paths, all of which end where a waiter sees them.
 struct ControlLatency {
-  Duration launch;        ///< from the head of a hardware queue to the first CTA
-  Duration kernel_drain;  ///< from the last CTA's end to the completion that a successor sees
-  Duration event_hop;     ///< record on one stream to the release of a wait on another
-  Duration signal_same_sm;
-  Duration signal_same_device;
-  Duration signal_peer;  ///< on top of the route's latency
-  Duration signal_host;
-  Duration stream_memory_op;  ///< a stream wait or write of a signal
-  Duration launch_jitter;  ///< two ready times closer than this may go either way; at most `launch`
+  Duration launch{};        ///< from the head of a hardware queue to the first CTA
+  Duration kernel_drain{};  ///< from the last CTA's end to the completion that a successor sees
+  Duration event_hop{};     ///< record on one stream to the release of a wait on another
+  Duration signal_same_sm{};
+  Duration signal_same_device{};
+  Duration signal_peer{};  ///< on top of the route's latency
+  Duration signal_host{};
+  Duration stream_memory_op{};  ///< a stream wait or write of a signal
+  Duration
+      launch_jitter{};  ///< two ready times closer than this may go either way; at most `launch`
   friend bool operator==(const ControlLatency&, const ControlLatency&) = default;
 };
 
 struct Machine {
-  std::string name;
-  std::vector<Device> devices;
-  std::vector<Memory> memories;
-  std::vector<Link> links;
-  std::vector<Switch> switches;
-  std::vector<Nic> nics;
-  std::vector<Process> processes;
-  std::vector<Rank> ranks;
-  std::vector<Route> routes;
-  ControlLatency control;
+  std::string name{};
+  std::vector<Device> devices{};
+  std::vector<Memory> memories{};
+  std::vector<Link> links{};
+  std::vector<Switch> switches{};
+  std::vector<Nic> nics{};
+  std::vector<Process> processes{};
+  std::vector<Rank> ranks{};
+  std::vector<Route> routes{};
+  ControlLatency control{};
   friend bool operator==(const Machine&, const Machine&) = default;
 
   /// The unicast route between two memories; none where there is no path.

@@ -63,7 +63,7 @@ struct SignalPost {
   std::uint64_t value = 1;
   /// The device that it comes from, where that is not the poster's: a peer folded away
   /// (sim/fold.hpp).
-  std::optional<DeviceId> from;
+  std::optional<DeviceId> from{};
   friend bool operator==(const SignalPost&, const SignalPost&) = default;
 };
 
@@ -74,7 +74,7 @@ struct SignalPost {
 struct Footprint {
   int threads = 0;
   int registers = 0;  ///< of the whole CTA
-  Bytes shared_memory;
+  Bytes shared_memory{};
   friend bool operator==(const Footprint&, const Footprint&) = default;
 };
 
@@ -90,7 +90,7 @@ struct SmDemand {
 struct Traffic {
   enum class On : std::uint8_t { memory, route } on = On::memory;
   std::uint32_t index = 0;  ///< of Machine::memories or Machine::routes
-  Bytes bytes;
+  Bytes bytes{};
   bool posted_write =
       false;  ///< SM stores that nobody waits for: they queue behind a saturated link
   friend bool operator==(const Traffic&, const Traffic&) = default;
@@ -100,15 +100,15 @@ struct Traffic {
 /// rate's cap.
 struct TileRange {
   std::int64_t tiles = 0;
-  Duration sm_time;
-  SmDemand demand;
-  Bytes l2_bytes;               ///< a tile
-  Slice traffic;                ///< of Program::traffic, a tile
-  Slice waits;                  ///< of Program::waits, before its first tile
-  Slice posts;                  ///< of Program::posts
+  Duration sm_time{};
+  SmDemand demand{};
+  Bytes l2_bytes{};             ///< a tile
+  Slice traffic{};              ///< of Program::traffic, a tile
+  Slice waits{};                ///< of Program::waits, before its first tile
+  Slice posts{};                ///< of Program::posts
   bool posts_per_tile = false;  ///< else once, when the range is complete
-  Duration fluid_time;  ///< the range's share of the unchunked compute (A): what it takes when
-                        ///< chunking is off
+  Duration fluid_time{};  ///< the range's share of the unchunked compute (A): what it takes when
+                          ///< chunking is off
   friend bool operator==(const TileRange&, const TileRange&) = default;
 };
 
@@ -127,7 +127,7 @@ struct Role {
   TileOrder order = TileOrder::static_shares;
   int ctas = 0;              ///< of the grid, for Scope::ctas
   int spin_issue_milli = 0;  ///< issue share that a waiting CTA takes
-  Slice ranges;              ///< of Program::ranges
+  Slice ranges{};            ///< of Program::ranges
   LabelId label;
   friend bool operator==(const Role&, const Role&) = default;
 };
@@ -136,14 +136,14 @@ struct Kernel {
   LabelId label;
   int ctas = 0;     ///< of the grid; one_cta_per_tile kernels have one a tile
   int cluster = 1;  ///< CTAs that must be resident together in one GPC
-  Footprint footprint;
-  Duration prologue;           ///< a CTA's time from residency to its first tile
-  Slice roles;                 ///< of Program::roles
-  std::optional<GangId> gang;  ///< set: this kernel is a member and its roles are empty
+  Footprint footprint{};
+  Duration prologue{};           ///< a CTA's time from residency to its first tile
+  Slice roles{};                 ///< of Program::roles
+  std::optional<GangId> gang{};  ///< set: this kernel is a member and its roles are empty
   std::uint32_t gang_member = 0;
   /// Programmatic launch: the successor may start once this many tiles of role 0 are done (none: at
   /// its end).
-  std::optional<std::int64_t> trigger_after_tiles;
+  std::optional<std::int64_t> trigger_after_tiles{};
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };
 
@@ -160,8 +160,8 @@ struct GangUse {
 
 struct GangMember {
   RankId rank;
-  Slice uses;  ///< of Program::gang_uses
-  SmDemand demand_per_cta;
+  Slice uses{};  ///< of Program::gang_uses
+  SmDemand demand_per_cta{};
   friend bool operator==(const GangMember&, const GangMember&) = default;
 };
 
@@ -169,13 +169,13 @@ struct GangMember {
 /// moves at its slowest member's rate and ends everywhere at once.
 struct Gang {
   LabelId label;
-  Bytes bytes;             ///< its progress: message bytes
-  Bandwidth cap;           ///< progress rate that its algorithm and CTAs reach alone
-  Duration start_latency;  ///< before the first byte: steps x hop
+  Bytes bytes{};             ///< its progress: message bytes
+  Bandwidth cap{};           ///< progress rate that its algorithm and CTAs reach alone
+  Duration start_latency{};  ///< before the first byte: steps x hop
   std::int64_t denominator = 1;
-  Slice members;   ///< of Program::gang_members
-  int chunks = 1;  ///< its posts fire when each further 1/chunks of the bytes is done
-  Slice posts;     ///< of Program::posts: posts.count / chunks of them for each chunk, in order
+  Slice members{};  ///< of Program::gang_members
+  int chunks = 1;   ///< its posts fire when each further 1/chunks of the bytes is done
+  Slice posts{};    ///< of Program::posts: posts.count / chunks of them for each chunk, in order
   friend bool operator==(const Gang&, const Gang&) = default;
 };
 
@@ -187,8 +187,8 @@ struct Gang {
 struct Launch {
   StreamId stream;
   KernelId kernel;
-  bool programmatic = false;                 ///< may start at its predecessor's trigger
-  std::optional<EventId> launch_completion;  ///< recorded when every CTA is resident
+  bool programmatic = false;                   ///< may start at its predecessor's trigger
+  std::optional<EventId> launch_completion{};  ///< recorded when every CTA is resident
   /// Programmatic only: its first tile waits for the predecessor's end (griddepcontrol.wait), so
   /// that only launch and prologue overlap. False: its own signals say what it needs.
   bool waits_for_predecessor = true;
@@ -198,7 +198,7 @@ struct Copy {
   StreamId stream;
   std::uint32_t engine = 0;  ///< of the stream's device
   RouteId route;
-  Bytes bytes;
+  Bytes bytes{};
   friend bool operator==(const Copy&, const Copy&) = default;
 };
 struct Record {
@@ -229,7 +229,7 @@ struct Message {
   StreamId stream;
   RouteId route;  ///< with a NIC
   int queue_pair = 0;
-  Bytes bytes;
+  Bytes bytes{};
   SignalPost post;
   friend bool operator==(const Message&, const Message&) = default;
 };
@@ -239,7 +239,7 @@ struct HostWait {
   friend bool operator==(const HostWait&, const HostWait&) = default;
 };
 struct HostDelay {
-  Duration delay;
+  Duration delay{};
   friend bool operator==(const HostDelay&, const HostDelay&) = default;
 };
 /// Issues a graph's commands at once, for one host cost.
@@ -263,7 +263,7 @@ struct Command {
 
 /// Which boundary and chunk a command belongs to, for attribution.
 struct Tag {
-  std::string boundary;
+  std::string boundary{};
   int chunk = 0;
   Purpose purpose = Purpose::compute;
   friend bool operator==(const Tag&, const Tag&) = default;
@@ -278,32 +278,32 @@ struct Stream {
 
 struct HostThread {
   ProcessId process;
-  std::vector<Command> commands;
+  std::vector<Command> commands{};
   friend bool operator==(const HostThread&, const HostThread&) = default;
 };
 
 struct Graph {
-  std::vector<Command> commands;
+  std::vector<Command> commands{};
   friend bool operator==(const Graph&, const Graph&) = default;
 };
 
 struct Program {
-  std::vector<std::string> labels;  ///< [0] is empty
-  std::vector<Tag> tags;            ///< [0] is no boundary
-  std::vector<Stream> streams;
+  std::vector<std::string> labels{};  ///< [0] is empty
+  std::vector<Tag> tags{};            ///< [0] is no boundary
+  std::vector<Stream> streams{};
   std::uint32_t events = 0;
-  std::vector<Signal> signals;
-  std::vector<Kernel> kernels;
-  std::vector<Role> roles;
-  std::vector<TileRange> ranges;
-  std::vector<Traffic> traffic;
-  std::vector<SignalWait> waits;
-  std::vector<SignalPost> posts;
-  std::vector<Gang> gangs;
-  std::vector<GangMember> gang_members;
-  std::vector<GangUse> gang_uses;
-  std::vector<Graph> graphs;
-  std::vector<HostThread> threads;
+  std::vector<Signal> signals{};
+  std::vector<Kernel> kernels{};
+  std::vector<Role> roles{};
+  std::vector<TileRange> ranges{};
+  std::vector<Traffic> traffic{};
+  std::vector<SignalWait> waits{};
+  std::vector<SignalPost> posts{};
+  std::vector<Gang> gangs{};
+  std::vector<GangMember> gang_members{};
+  std::vector<GangUse> gang_uses{};
+  std::vector<Graph> graphs{};
+  std::vector<HostThread> threads{};
   friend bool operator==(const Program&, const Program&) = default;
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -53,14 +54,14 @@ struct RaceChoice {
 };
 
 struct RunOptions {
-  Effects effects;
-  std::vector<RaceChoice> races;  ///< kinds not named here go by the tie-break
+  Effects effects{};
+  std::vector<RaceChoice> races{};  ///< kinds not named here go by the tie-break
 };
 
 /// A kind that a run met, and how far apart the two were ready where it met it first.
 struct RaceMet {
   RaceKind kind;
-  Duration gap;
+  Duration gap{};
   friend bool operator==(const RaceMet&, const RaceMet&) = default;
 };
 
@@ -68,7 +69,7 @@ struct RunResult {
   TimePoint end;
   std::uint64_t activities = 0;  ///< commands and cohorts completed
   std::uint64_t events = 0;
-  std::vector<RaceMet> races;  ///< kinds met, sorted; those of RunOptions::races included
+  std::vector<RaceMet> races{};  ///< kinds met, sorted; those of RunOptions::races included
 };
 
 /// Nothing can run and a command waits. `what()` prints the cycle, who holds what, and the margin
@@ -76,6 +77,32 @@ struct RunResult {
 class DeadlockError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+namespace engine {
+class Simulation;
+}
+
+/// A run that is taken moment by moment. Machine, program and sinks must outlive it; any number of
+/// engines may live side by side.
+class Engine {
+ public:
+  /// Throws CheckFailure for a program that refers to what the machine does not have.
+  Engine(const Machine& machine, const Program& program, const RunOptions& options = {},
+         std::span<RecordSink* const> sinks = {});
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Goes to the next moment at which something happens; false when nothing is left.
+  bool step();
+  /// Returns the moment that the run has come to.
+  [[nodiscard]] TimePoint now() const;
+  /// Returns the result once step() has returned false; throws DeadlockError if a command waits.
+  [[nodiscard]] RunResult result();
+
+ private:
+  std::unique_ptr<engine::Simulation> simulation_;
 };
 
 /// Throws DeadlockError, or CheckFailure for a program that refers to what the machine does not
@@ -86,11 +113,11 @@ RunResult run(const Machine& machine, const Program& program, const RunOptions& 
 /// One outcome of a program whose races can go either way.
 struct Mode {
   RunResult result;
-  std::vector<RaceChoice> choices;
+  std::vector<RaceChoice> choices{};
   double share = 1;  ///< of runs expected to go this way
 };
 struct ModesResult {
-  std::vector<Mode> modes;           ///< at least one; sorted by end
+  std::vector<Mode> modes{};         ///< at least one; sorted by end
   std::size_t unresolved_kinds = 0;  ///< kinds beyond two: only all-first and all-second were run
   [[nodiscard]] const Mode& worst() const { return modes.back(); }
 };

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles: which CTAs work on which, and what follows from each.
+//
+// A crew is CTAs of one role that do the same number of tiles of the same range from the same
+// moment. When crews end they are idle; idle neighbours at the same wave merge, and are split again
+// where ranges, waits or shares differ. With shares by position, CTA c of n does tiles c, c + n,
+// c + 2n, ...; as many of them as lie in one range are one step unless each tile posts.
+#include <algorithm>
+
+#include "sim/engine/simulation.hpp"
+#include "sim/units/integer.hpp"
+
+namespace weft::sim::engine {
+
+const TileRange& Simulation::range_of(const RoleRun& role, std::uint32_t range) const {
+  return program_.ranges[program_.roles[role.role].ranges.first + range];
+}
+
+void Simulation::mark_role(std::uint32_t index) {
+  RoleRun& role = roles_[index];
+  if (role.dirty) return;
+  role.dirty = true;
+  dirty_roles_.push_back(index);
+}
+
+void Simulation::advance(std::uint32_t index) {
+  RoleRun& role = roles_[index];
+  role.dirty = false;
+  role.idle.insert(role.idle.end(), role.parked.begin(), role.parked.end());
+  role.parked.clear();
+  if (role.idle.empty()) return;
+  if (role.idle.size() > 1) merge_idle(role);
+  switch (program_.roles[role.role].order) {
+    case TileOrder::one_cta_per_tile:
+    case TileOrder::static_shares:
+      return advance_by_position(index);
+    case TileOrder::counter:
+      return advance_by_counter(index);
+    case TileOrder::ready_first:
+      return advance_ready_first(index);
+  }
+}
+
+// Neighbours at the same wave become one crew again.
+void Simulation::merge_idle(RoleRun& role) {
+  std::sort(role.idle.begin(), role.idle.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const Crew& x = crews_[a];
+    const Crew& y = crews_[b];
+    return x.wave != y.wave ? x.wave < y.wave : x.first < y.first;
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < role.idle.size(); ++i) {
+    Crew& last = crews_[role.idle[kept]];
+    const Crew& next = crews_[role.idle[i]];
+    if (last.wave == next.wave && last.batch == next.batch && last.since == next.since &&
+        last.first + last.ctas == next.first) {
+      last.ctas += next.ctas;
+      crews_.give_back(role.idle[i]);
+    } else {
+      role.idle[++kept] = role.idle[i];
+    }
+  }
+  role.idle.resize(kept + 1);
+}
+
+// The first `ctas` CTAs stay; the rest become a crew of their own, which is returned.
+std::uint32_t Simulation::split(std::uint32_t index, std::int64_t ctas) {
+  const std::uint32_t rest = crews_.take();
+  Crew& crew = crews_[index];
+  crews_[rest] = crew;
+  crews_[rest].first += ctas;
+  crews_[rest].ctas -= ctas;
+  crew.ctas = ctas;
+  return rest;
+}
+
+void Simulation::advance_by_position(std::uint32_t index) {
+  // `idle` may not grow meanwhile: what follows at this moment comes through events.
+  working_set_.clear();
+  working_set_.swap(roles_[index].idle);
+  for (std::size_t i = 0; i < working_set_.size(); ++i) {
+    std::uint32_t crew = working_set_[i];
+    for (;;) {
+      RoleRun& role = roles_[index];
+      const Slice& ranges = program_.roles[role.role].ranges;
+      const std::int64_t first_tile = crews_[crew].wave * role.ctas + crews_[crew].first;
+      const std::int64_t left = role.tiles - first_tile;
+      if (left <= 0) {
+        retire(crew);
+        break;
+      }
+      std::uint32_t rest = left < crews_[crew].ctas ? split(crew, left) : kNone;
+      if (rest != kNone) retire(rest);
+      // The last range that begins at or before the first tile.
+      const auto* const begin = compiled_.range_begin.data() + ranges.first;
+      const auto* const range = std::upper_bound(begin, begin + ranges.count, first_tile) - 1;
+      const auto number = static_cast<std::uint32_t>(range - begin);
+      const TileRange& its = range_of(role, number);
+      const std::int64_t end = *range + its.tiles;
+      rest = first_tile + crews_[crew].ctas > end ? split(crew, end - first_tile) : kNone;
+      std::int64_t steps = 1;
+      if (!its.posts_per_tile && !steps_are_single(role)) {
+        steps += (end - (first_tile + crews_[crew].ctas)) / role.ctas;
+      }
+      take_range(crew, number, first_tile, steps);
+      if (rest == kNone) break;
+      crew = rest;
+    }
+  }
+}
+
+void Simulation::advance_by_counter(std::uint32_t index) {
+  working_set_.clear();
+  working_set_.swap(roles_[index].idle);
+  for (std::size_t i = 0; i < working_set_.size(); ++i) {
+    std::uint32_t crew = working_set_[i];
+    for (;;) {
+      RoleRun& role = roles_[index];
+      if (role.next_tile == role.tiles) {
+        retire(crew);
+        break;
+      }
+      const Slice& ranges = program_.roles[role.role].ranges;
+      const auto* const begin = compiled_.range_begin.data() + ranges.first;
+      const auto* const range = std::upper_bound(begin, begin + ranges.count, role.next_tile) - 1;
+      const auto number = static_cast<std::uint32_t>(range - begin);
+      const std::int64_t end = *range + range_of(role, number).tiles;
+      const std::int64_t first_tile = role.next_tile;
+      std::uint32_t rest = kNone;
+      if (crews_[crew].ctas > end - first_tile) rest = split(crew, end - first_tile);
+      role.next_tile += crews_[crew].ctas;
+      take_range(crew, number, first_tile, 1);
+      if (rest == kNone) break;
+      crew = rest;
+    }
+  }
+}
+
+void Simulation::advance_ready_first(std::uint32_t index) {
+  working_set_.clear();
+  working_set_.swap(roles_[index].idle);
+  for (std::size_t i = 0; i < working_set_.size(); ++i) {
+    std::uint32_t crew = working_set_[i];
+    for (;;) {
+      RoleRun& role = roles_[index];
+      const std::uint32_t ranges = program_.roles[role.role].ranges.count;
+      bool open = false;
+      std::uint32_t number = 0;
+      for (; number < ranges; ++number) {
+        if (role.untaken[number] == 0) continue;
+        open = true;
+        if (waits_satisfied(role, number)) break;
+      }
+      if (!open) {
+        retire(crew);
+        break;
+      }
+      if (number == ranges) {
+        park(index, crew);
+        break;
+      }
+      std::uint32_t rest = kNone;
+      if (crews_[crew].ctas > role.untaken[number]) rest = split(crew, role.untaken[number]);
+      const std::int64_t first_tile =
+          compiled_.range_begin[program_.roles[role.role].ranges.first + number] +
+          range_of(role, number).tiles - role.untaken[number];
+      role.untaken[number] -= crews_[crew].ctas;
+      take_range(crew, number, first_tile, 1);
+      if (rest == kNone) break;
+      crew = rest;
+    }
+  }
+}
+
+// No range is ready: the crew spins until any is.
+void Simulation::park(std::uint32_t index, std::uint32_t crew) {
+  RoleRun& role = roles_[index];
+  crews_[crew].state = Crew::State::waiting;
+  const bool first = role.parked.empty();
+  role.parked.push_back(crew);
+  if (!first) return;
+  const Slice& ranges = program_.roles[role.role].ranges;
+  for (std::uint32_t number = 0; number < ranges.count; ++number) {
+    if (role.untaken[number] == 0) continue;
+    wait_for_range(index, Waiter::Kind::role, role, number);
+  }
+}
+
+bool Simulation::waits_satisfied(RoleRun& role, std::uint32_t number) {
+  if (role.satisfied[number] != 0) return true;
+  const Slice& waits = range_of(role, number).waits;
+  const std::uint32_t device = compiled_.streams[runs_[role.run].stream].device;
+  for (std::uint32_t w = 0; w < waits.count; ++w) {
+    const SignalWait& wait = program_.waits[waits.first + w];
+    if (views_[view_of(wait.signal, device)].value < wait.at_least) return false;
+  }
+  role.satisfied[number] = 1;
+  return true;
+}
+
+// Registers at the first signal of the range that is still missing.
+void Simulation::wait_for_range(std::uint32_t of, Waiter::Kind kind, const RoleRun& role,
+                                std::uint32_t number) {
+  const Slice& waits = range_of(role, number).waits;
+  const std::uint32_t device = compiled_.streams[runs_[role.run].stream].device;
+  for (std::uint32_t w = 0; w < waits.count; ++w) {
+    const SignalWait& wait = program_.waits[waits.first + w];
+    ViewState& view = views_[view_of(wait.signal, device)];
+    if (view.value >= wait.at_least) continue;
+    for (const Waiter& waiter : view.waiters) {
+      if (waiter.kind == kind && waiter.of == of && waiter.at_least == wait.at_least) return;
+    }
+    view.waiters.push_back({.kind = kind, .of = of, .at_least = wait.at_least});
+    return;
+  }
+}
+
+void Simulation::take_range(std::uint32_t index, std::uint32_t number, std::int64_t first_tile,
+                            std::int64_t tiles_per_cta) {
+  Crew& crew = crews_[index];
+  RoleRun& role = roles_[crew.role_run];
+  if (recording()) cta_stall(crew, StallReason::signal, crew.since, now_);
+  crew.since = now_;
+  crew.range = number;
+  crew.first_tile = first_tile;
+  crew.tiles_per_cta = tiles_per_cta;
+  if (waits_satisfied(role, number)) return work(index);
+  std::int64_t ahead = 0;
+  const Slice& waits = range_of(role, number).waits;
+  for (std::uint32_t w = 0; w < waits.count; ++w) {
+    const std::int64_t stages = program_.waits[waits.first + w].run_ahead_stages;
+    ahead = w == 0 ? stages : std::min(ahead, stages);
+  }
+  if (ahead > 0) {
+    crew.tiles_per_cta = std::min(tiles_per_cta, ahead);
+    return work(index);
+  }
+  crew.state = Crew::State::waiting;
+  wait_for_range(index, Waiter::Kind::crew, role, number);
+}
+
+void Simulation::crew_signalled(std::uint32_t index) {
+  Crew& crew = crews_[index];
+  RoleRun& role = roles_[crew.role_run];
+  if (!waits_satisfied(role, crew.range)) {
+    return wait_for_range(index, Waiter::Kind::crew, role, crew.range);
+  }
+  if (recording()) cta_stall(crew, StallReason::signal, crew.since, now_);
+  const bool done = crew.state == Crew::State::confirming;
+  crew.since = now_;
+  if (done) return finish_tiles(index);
+  work(index);
+}
+
+void Simulation::work(std::uint32_t index) {
+  Crew& crew = crews_[index];
+  crew.state = Crew::State::working;
+  crew.flow = kNone;
+  const RoleRun& role = roles_[crew.role_run];
+  const std::uint32_t command = runs_[role.run].command;
+  const Role& its = program_.roles[role.role];
+  const std::uint32_t range = its.ranges.first + crew.range;
+  const std::int64_t time = tile_time(role, range);
+  const std::uint32_t uses = compiled_.range_uses.empty() ? kNone : compiled_.range_uses[range];
+  if (time == 0 && (uses == kNone || its.purpose == Purpose::communication)) {
+    soon_.push_back({.what = What::crew_end, .of = index});
+    return;
+  }
+  if (uses == kNone || !start_tile_flow(index, compiled_.use_lists[uses], time)) {
+    at(now_ + checked_multiply(time, crew.tiles_per_cta), Phase::finish, command,
+       static_cast<std::uint32_t>(crew.first_tile), {.what = What::crew_end, .of = index});
+  }
+}
+
+// A tile's time alone: none for communication whose transport is free; slower on a slowed device.
+std::int64_t Simulation::tile_time(const RoleRun& role, std::uint32_t range) const {
+  const Effects& effects = options_.effects;
+  if (!effects.transport && program_.roles[role.role].purpose == Purpose::communication) return 0;
+  const std::int64_t time = program_.ranges[range].sm_time.ps();
+  if (!effects.imbalance) return time;
+  const std::uint32_t device = compiled_.streams[runs_[role.run].stream].device;
+  const std::int64_t speed = machine_.devices[device].speed_permille;
+  return speed == 1000 ? time : divide_up(Int128{time} * 1000, speed);
+}
+
+// The crew's tiles share memories and links; false if all of that is unlimited.
+bool Simulation::start_tile_flow(std::uint32_t index, const UseList& uses, std::int64_t time) {
+  std::optional<ProgressRate> cap;
+  Crew& crew = crews_[index];
+  const auto ctas = static_cast<std::uint64_t>(crew.ctas);
+  if (time > 0) {
+    cap = ProgressRate{static_cast<std::uint64_t>(kPicosecondsPerSecond),
+                       static_cast<std::uint64_t>(time)};
+  }
+  if (uses.cap) {
+    // Of all CTAs together.
+    const ProgressRate each{uses.cap->numerator, uses.cap->denominator * ctas};
+    if (!cap ||
+        Int128{each.numerator} * cap->denominator < Int128{cap->numerator} * each.denominator) {
+      cap = each;
+    }
+  }
+  if (uses.count == 0 && !uses.cap) return false;
+  const ActivityId activity = shares_.add({.uses = {compiled_.uses.data() + uses.first, uses.count},
+                                           .denominator = uses.denominator,
+                                           .weight = kCtaWeight,
+                                           .weight_per = uses.dominant,
+                                           .cap = cap,
+                                           .multiplicity = ctas});
+  const std::uint32_t command = runs_[roles_[crew.role_run].run].command;
+  crew.flow =
+      start_flow(Flow::Owner::crew, index, activity, static_cast<std::uint64_t>(crew.tiles_per_cta),
+                 key(now_, Phase::finish, command, static_cast<std::uint32_t>(crew.first_tile)));
+  return true;
+}
+
+// The crew's work is done; its tiles count once the range's waits have been seen.
+void Simulation::crew_end(std::uint32_t index) {
+  Crew& crew = crews_[index];
+  if (crew.flow != kNone) {
+    const ActivityId activity = flows_[crew.flow].activity;
+    stop_flow(crew.flow);
+    shares_.remove(activity);
+    crew.flow = kNone;
+  }
+  if (recording()) cohort_span(crew);
+  ++activities_;
+  crew.since = now_;
+  RoleRun& role = roles_[crew.role_run];
+  if (waits_satisfied(role, crew.range)) return finish_tiles(index);
+  crew.state = Crew::State::confirming;
+  wait_for_range(index, Waiter::Kind::crew, role, crew.range);
+}
+
+void Simulation::finish_tiles(std::uint32_t index) {
+  Crew& crew = crews_[index];
+  crew.state = Crew::State::idle;
+  const std::uint32_t role_index = crew.role_run;
+  RoleRun& role = roles_[role_index];
+  const std::int64_t tiles = crew.ctas * crew.tiles_per_cta;
+  const TileRange& range = range_of(role, crew.range);
+  const std::uint32_t number = crew.range;
+  crew.wave += crew.tiles_per_cta;
+  role.left[number] -= tiles;
+  role.tiles_done += tiles;
+  role.idle.push_back(index);
+  mark_role(role_index);
+  const std::uint32_t slot = role.run;
+  const KernelRun& run = runs_[slot];
+  const Kernel& kernel = program_.kernels[run.kernel];
+  if (kernel.trigger_after_tiles && role.role == kernel.roles.first &&
+      role.tiles_done >= *kernel.trigger_after_tiles) {
+    trigger(slot);
+  }
+  if (range.posts.count == 0) return;
+  if (!range.posts_per_tile && role.left[number] > 0) return;
+  const std::uint64_t times = range.posts_per_tile ? static_cast<std::uint64_t>(tiles) : 1;
+  const std::uint32_t command = run.command;
+  for (std::uint32_t p = 0; p < range.posts.count; ++p) {
+    post(program_.posts[range.posts.first + p], command, times);
+  }
+}
+
+void Simulation::retire(std::uint32_t index) {
+  const Crew crew = crews_[index];
+  if (recording()) cta_stall(crew, StallReason::signal, crew.since, now_);
+  crews_.give_back(index);
+  end_ctas(crew.role_run, crew.batch, crew.first, crew.ctas);
+}
+
+bool Simulation::steps_are_single(const RoleRun& role) const {
+  const Kernel& kernel = program_.kernels[runs_[role.run].kernel];
+  return kernel.trigger_after_tiles && role.role == kernel.roles.first;
+}
+
+// ---- records
+
+void Simulation::cohort_span(const Crew& crew) {
+  const RoleRun& role = roles_[crew.role_run];
+  const KernelRun& run = runs_[role.run];
+  const bool prologue = crew.state == Crew::State::prologue;
+  emit(CohortSpan{.command = compiled_.commands[run.command].ref,
+                  .rank = RankId(compiled_.streams[run.stream].rank),
+                  .role = role.role,
+                  .range = program_.roles[role.role].ranges.first + crew.range,
+                  .first_tile = prologue ? 0 : crew.first_tile,
+                  .tiles_per_cta = prologue ? 0 : crew.tiles_per_cta,
+                  .ctas = static_cast<int>(crew.ctas),
+                  .start = TimePoint::from_ps(crew.since),
+                  .end = TimePoint::from_ps(now_)});
+}
+
+void Simulation::residency_span(const KernelRun& run, std::uint32_t role, std::uint32_t batch,
+                                int ctas) {
+  emit(ResidencySpan{.command = compiled_.commands[run.command].ref,
+                     .rank = RankId(compiled_.streams[run.stream].rank),
+                     .role = role,
+                     .ctas = ctas,
+                     .start = TimePoint::from_ps(batches_[batch].since),
+                     .end = TimePoint::from_ps(now_)});
+}
+
+}  // namespace weft::sim::engine

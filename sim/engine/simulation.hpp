@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run, from its first call to its last completion.
+//
+// At each moment: everything that happens then is taken from the queue; crews whose work ended take
+// new work and hardware queues dispatch, until nothing more follows from it; then free engines and
+// free SMs are given away, in the order of the tie-break; once all is quiet the rates are solved.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/engine/compiled.hpp"
+#include "sim/engine/state.hpp"
+#include "sim/run.hpp"
+
+namespace weft::sim::engine {
+
+class Simulation {
+ public:
+  Simulation(const Machine& machine, const Program& program, const RunOptions& options,
+             std::span<RecordSink* const> sinks);
+
+  /// Goes to the next moment at which something happens; false when nothing is left.
+  bool step();
+  [[nodiscard]] TimePoint now() const { return TimePoint::from_ps(now_); }
+  /// The result, once step() has said false; throws DeadlockError if commands are left.
+  [[nodiscard]] RunResult result();
+
+ private:
+  using What = Happening::What;
+
+  // A share's weight counts thousandths of a CTA.
+  static constexpr std::uint64_t kCtaWeight = 1000;
+
+  // simulation.cpp: time
+  void happen(const Happening& happening);
+  void settle();
+  EventHandle at(std::int64_t time, Phase phase, std::uint32_t command, std::uint32_t range,
+                 const Happening& happening);
+  void after(std::int64_t delay, std::uint32_t command, std::uint32_t range,
+             const Happening& happening);
+  [[nodiscard]] EventKey key(std::int64_t time, Phase phase, std::uint32_t command,
+                             std::uint32_t range) const;
+  [[nodiscard]] std::int64_t sync(Duration d) const {
+    return options_.effects.launch_and_sync ? d.ps() : 0;
+  }
+
+  // host.cpp: host threads, hardware queues, streams, events
+  void start_threads();
+  void activate(std::uint32_t segment, std::int64_t base);
+  void try_activate(std::uint32_t segment);
+  void mark_queue(std::uint32_t queue);
+  void wake_queue(std::uint32_t queue, std::int64_t time);
+  void dispatch(std::uint32_t queue);
+  [[nodiscard]] std::uint32_t head(std::uint32_t queue, std::uint32_t& lane);
+  [[nodiscard]] std::int64_t issued(const CompiledCommand& command) const;
+  bool dispatch_one(std::uint32_t queue, std::uint32_t index);
+  bool pass_event(std::uint32_t queue, const CompiledCommand& command);
+  void reach(std::uint32_t record, std::uint32_t command);
+  void begin_on_stream(const CompiledCommand& command);
+  void complete_on_stream(std::uint32_t command);
+  void end_instant(std::uint32_t queue, std::uint32_t index, StallReason reason);
+  bool pass_signal(std::uint32_t queue, const CompiledCommand& command);
+  void start_memory_op(std::uint32_t command, std::uint32_t queue);
+  void end_memory_op(std::uint32_t slot);
+  void host_span(CommandRef ref, std::int64_t begin, std::int64_t start, std::int64_t end);
+  [[nodiscard]] bool all_threads_done() const {
+    return segments_active_ == compiled_.segments.size();
+  }
+
+  // transfers.cpp: copies, messages, engines
+  void start_transfer(std::uint32_t command, std::uint32_t queue);
+  void request(std::uint32_t server, std::uint32_t transfer);
+  void grant(std::uint32_t server);
+  void begin_bytes(std::uint32_t transfer);
+  void end_bytes(std::uint32_t transfer);
+  void end_transfer(std::uint32_t transfer);
+
+  // kernels.cpp: launches, residency, ends
+  void build_pools();
+  void launch(std::uint32_t command, std::uint32_t queue);
+  void kernel_ready(std::uint32_t run);
+  void place(std::uint32_t pool);
+  void place_run(std::uint32_t run);
+  void make_roles(std::uint32_t run);
+  void mark_pool(std::uint32_t pool);
+  void start_batch(std::uint32_t role_run, std::uint32_t batch, std::int64_t first,
+                   std::int64_t count);
+  void prologue_end(std::uint32_t crew);
+  void release_held(std::uint32_t run);
+  void end_ctas(std::uint32_t role_run, std::uint32_t batch, std::int64_t first, std::int64_t ctas);
+  void end_of_grid(std::uint32_t run, std::uint32_t batch, int ctas);
+  void complete_kernel(std::uint32_t run);
+  void trigger(std::uint32_t run);
+  [[nodiscard]] std::uint32_t pool_for(std::uint32_t stream, const Kernel& kernel);
+  [[nodiscard]] SmPool idle_pool(const Rank& rank) const;
+
+  // crews.cpp: tiles
+  void mark_role(std::uint32_t role_run);
+  void advance(std::uint32_t role_run);
+  void advance_by_position(std::uint32_t role_run);
+  void advance_by_counter(std::uint32_t role_run);
+  void advance_ready_first(std::uint32_t role_run);
+  std::uint32_t split(std::uint32_t crew, std::int64_t ctas);
+  [[nodiscard]] bool waits_satisfied(RoleRun& role, std::uint32_t range);
+  void take_range(std::uint32_t crew, std::uint32_t range, std::int64_t first_tile,
+                  std::int64_t tiles_per_cta);
+  void work(std::uint32_t crew);
+  void crew_end(std::uint32_t crew);
+  void finish_tiles(std::uint32_t crew);
+  void retire(std::uint32_t crew);
+  void merge_idle(RoleRun& role);
+  void park(std::uint32_t role_run, std::uint32_t crew);
+  void wait_for_range(std::uint32_t of, Waiter::Kind kind, const RoleRun& role,
+                      std::uint32_t range);
+  void crew_signalled(std::uint32_t crew);
+  [[nodiscard]] std::int64_t tile_time(const RoleRun& role, std::uint32_t range) const;
+  bool start_tile_flow(std::uint32_t crew, const UseList& uses, std::int64_t time);
+  [[nodiscard]] bool steps_are_single(const RoleRun& role) const;
+  [[nodiscard]] const TileRange& range_of(const RoleRun& role, std::uint32_t range) const;
+
+  // gangs.cpp
+  void join_gang(std::uint32_t run);
+  void gang_start(std::uint32_t gang_run);
+  void gang_progress(std::uint32_t gang_run);
+  void end_gang(std::uint32_t gang_run);
+  void post_chunk(const GangRun& gang_run, int chunk);
+  [[nodiscard]] std::uint64_t rest_after(const Gang& gang, int chunk) const;
+  [[nodiscard]] std::uint32_t member_of(const KernelRun& run) const;
+
+  // signals.cpp
+  void post(const CompiledPost& post, std::uint32_t command, std::uint64_t times);
+  void post(const SignalPost& post, std::uint32_t command, std::uint64_t times);
+  void arrive(std::uint32_t view, SignalPost::Kind kind, std::uint64_t value, std::uint32_t poster);
+  [[nodiscard]] std::uint32_t view_of(SignalId signal, std::uint32_t device) const;
+
+  // flows.cpp: shared progress
+  std::uint32_t start_flow(Flow::Owner owner, std::uint32_t of, ActivityId activity,
+                           std::uint64_t amount, const EventKey& key);
+  void stop_flow(std::uint32_t flow);
+  void schedule_flow(Flow& flow);
+  void solve();
+  [[nodiscard]] std::optional<StallReason> limit_of(ActivityId activity) const;
+
+  // deadlock.cpp
+  [[nodiscard]] std::string describe_deadlock() const;
+
+  // Records
+  template <class Record>
+  void emit(const Record& record) {
+    for (RecordSink* sink : sinks_) sink->on(record);
+  }
+  [[nodiscard]] bool recording() const { return !sinks_.empty(); }
+  void stall(std::uint32_t command, StallReason reason, std::int64_t from, std::int64_t to);
+  void cta_stall(const Crew& crew, StallReason reason, std::int64_t from, std::int64_t to);
+  void span(std::uint32_t command, std::int64_t turn, std::int64_t ready, std::int64_t start,
+            std::int64_t end);
+  std::int64_t stall_before_dispatch(std::uint32_t command, std::int64_t turn,
+                                     std::int64_t head_since);
+  void rate_change(const Flow& flow, double units_per_second, std::optional<StallReason> limit);
+  void cohort_span(const Crew& crew);
+  void residency_span(const KernelRun& run, std::uint32_t role, std::uint32_t batch, int ctas);
+  void gang_stalls(const GangRun& gang_run);
+  void gang_spans(const GangRun& gang_run, const KernelRun& run);
+
+  const Machine& machine_;
+  const Program& program_;
+  RunOptions options_;
+  std::span<RecordSink* const> sinks_;
+  Compiled compiled_;
+
+  EventQueue<EventKey, Happening> queue_;
+  std::vector<Happening> soon_;  // at this very moment, in order
+  std::int64_t now_ = 0;
+  std::int64_t end_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t activities_ = 0;
+  std::uint64_t commands_done_ = 0;
+
+  std::vector<SegmentState> segments_;
+  std::size_t segments_active_ = 0;
+  std::vector<std::uint32_t> segment_next_;
+  std::vector<std::uint32_t> segment_calls_;  // its first host call
+  std::vector<RecordState> records_;
+  std::vector<StreamState> streams_;
+  std::vector<QueueState> queues_;
+  std::vector<std::uint32_t> lane_position_;
+  std::vector<std::vector<std::uint32_t>> thread_queues_;
+  std::vector<std::uint32_t> dirty_queues_;
+
+  std::vector<Server> servers_;
+  std::vector<std::uint32_t> dirty_servers_;
+  SlotPool<Transfer> transfers_;
+  std::vector<std::vector<ActivityId>> parked_;  // activities of a flow shape, not in use
+
+  SlotPool<KernelRun> runs_;
+  SlotPool<RoleRun> roles_;
+  SlotPool<Crew> crews_;
+  SlotPool<Batch> batches_;
+  SlotPool<Pool> pools_;
+  std::vector<std::uint32_t> rank_pool_;  // [rank], or [rank][purpose] with exclusive engines
+  std::vector<std::uint32_t> dirty_pools_;
+  std::vector<std::uint32_t> dirty_roles_;
+
+  SlotPool<GangRun> gang_runs_;
+  std::vector<std::vector<std::uint32_t>> gang_open_;  // gang runs not yet complete, by gang
+
+  std::vector<ViewState> views_;
+  SlotPool<Arrival> arrivals_;
+  std::vector<std::uint32_t> signalled_;    // crews whose signal has come, within one arrival
+  std::vector<std::uint32_t> working_set_;  // crews of the role that advances
+
+  FairShare shares_;
+  SlotPool<Flow> flows_;
+  std::vector<std::uint32_t> flow_of_;  // by activity
+  bool shares_touched_ = false;
+  std::vector<RaceMet> races_;
+};
+
+}  // namespace weft::sim::engine

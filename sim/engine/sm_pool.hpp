@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which SMs do CTAs land on, and what is left? The state of the SMs of a device or a partition.
+//
+// SMs of one GPC that hold the same CTAs are interchangeable and form a group, so that placing a
+// whole grid costs as many steps as there are GPCs. CTAs go breadth first: to the SMs that hold the
+// fewest CTAs, one each, round robin over the GPCs. A cluster goes whole into one GPC.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/validate.hpp"
+#include "sim/machine.hpp"
+#include "sim/program.hpp"
+
+namespace weft::sim::engine {
+
+/// CTAs of one batch on each SM of a group.
+struct Resident {
+  std::uint32_t batch = 0;
+  int ctas = 0;
+};
+
+struct SmGroup {
+  int gpc = 0;
+  int sms = 0;
+  int held = 0;  ///< CTAs on each SM
+  int threads = 0;
+  int registers = 0;
+  int slots = 0;
+  std::int64_t shared_memory = 0;
+  int residents = 0;
+  std::array<Resident, kMostCtasPerSm> resident;
+
+  /// Returns how many more CTAs each SM of the group can hold.
+  [[nodiscard]] int room(const Footprint& footprint) const;
+};
+
+class SmPool {
+ public:
+  using Partition = std::vector<int>;  ///< SMs by GPC
+
+  SmPool() = default;
+  /// All SMs idle; `sms_per_gpc` is the partition.
+  SmPool(const SmCapacity& per_sm, const std::vector<int>& sms_per_gpc);
+
+  /// Places up to `ctas` CTAs (a multiple of `cluster`) of a batch; returns how many found room.
+  int place(const Footprint& footprint, int cluster, int ctas, std::uint32_t batch);
+  /// Takes `ctas` CTAs of a batch off their SMs.
+  void release(const Footprint& footprint, int cluster, std::uint32_t batch, int ctas);
+  /// Returns how many CTAs could be placed now, at most `ctas`.
+  [[nodiscard]] int room(const Footprint& footprint, int cluster, int ctas) const;
+  [[nodiscard]] const std::vector<SmGroup>& groups() const { return groups_; }
+
+ private:
+  void put(std::size_t group, int sms, const Footprint& footprint, std::uint32_t batch);
+  int place_level(const Footprint& footprint, int ctas, std::uint32_t batch, int gpc);
+  bool take_off(std::size_t group, int sms, const Footprint& footprint, std::uint32_t batch);
+  void room_by_gpc(const Footprint& footprint, std::vector<int>& room) const;
+  void merge();
+
+  std::vector<SmGroup> groups_;
+  int gpcs_ = 0;
+  std::vector<int> free_;  // scratch of a placement, by GPC
+  std::vector<int> take_;
+};
+
+}  // namespace weft::sim::engine
