@@ -45,9 +45,9 @@ class Builder {
   sim::Machine machine_;
   std::map<std::string, VertexId> by_name_;
   std::map<std::string, std::size_t> device_index_;
-  std::vector<VertexId> host_vertices_;       // by index of host_memories_
+  std::vector<VertexId> host_vertices_;  // by index of host_memories_
   std::vector<sim::MemoryId> host_memories_;
-  std::vector<VertexId> device_vertices_;     // by DeviceId
+  std::vector<VertexId> device_vertices_;  // by DeviceId
   std::set<std::int64_t> nodes_;
   std::vector<std::string> faults_;
 };
@@ -64,8 +64,7 @@ void Builder::add_switches(const std::vector<SwitchSpec>& switches, const std::s
     for (const std::string& name : expand_pattern(spec.name, spec_.nodes)) {
       add_vertex(VertexKind::fabric_switch, prefix + name, machine_.switches.size());
       machine_.switches.push_back(
-          {prefix + name,
-           spec.capacity ? std::optional(spec.capacity->value) : std::nullopt,
+          {prefix + name, spec.capacity ? std::optional(spec.capacity->value) : std::nullopt,
            spec.multicasts, spec.reduces});
     }
   }
@@ -76,12 +75,14 @@ void Builder::add_nodes(const std::set<std::int64_t>& nodes) {
   for (const std::int64_t node : nodes) {
     const std::string prefix = node_part(node, "");
     for (const HostSpec& host : spec_.node.hosts) {
-      const auto memory = static_cast<std::uint32_t>(machine_.memories.size());
-      machine_.memories.push_back(
-          {prefix + host.name, std::nullopt, host.bandwidth.value, host.size.value});
-      host_vertices_.push_back(
-          add_vertex(VertexKind::host, prefix + host.name, host_memories_.size()));
-      host_memories_.push_back(sim::MemoryId(memory));
+      for (const std::string& name : expand_pattern(host.name, spec_.nodes)) {
+        const auto memory = static_cast<std::uint32_t>(machine_.memories.size());
+        machine_.memories.push_back(
+            {prefix + name, std::nullopt, host.bandwidth.value, host.size.value});
+        host_vertices_.push_back(
+            add_vertex(VertexKind::host, prefix + name, host_memories_.size()));
+        host_memories_.push_back(sim::MemoryId(memory));
+      }
     }
     add_switches(spec_.node.switches, prefix);
     for (const NicSpec& nic : spec_.node.nics) {
@@ -97,7 +98,11 @@ void Builder::add_nodes(const std::set<std::int64_t>& nodes) {
 
 sim::Device Builder::device_value() const {
   const DeviceSpec& spec = spec_.device;
-  sim::Device device{.name = spec.name, .sms = {}, .memory = sim::MemoryId(0), .l2 = {}, .engines = {},
+  sim::Device device{.name = spec.name,
+                     .sms = {},
+                     .memory = sim::MemoryId(0),
+                     .l2 = {},
+                     .engines = {},
                      .interference = {}};
   for (const std::int64_t sms : spec.sms_per_gpc.value) {
     device.sms.sms_per_gpc.push_back(static_cast<int>(sms));
@@ -129,8 +134,8 @@ void Builder::add_devices(const std::vector<RankPlace>& places) {
     value.name = name;
     value.memory = sim::MemoryId(static_cast<std::uint32_t>(machine_.memories.size()));
     const sim::DeviceId id(static_cast<std::uint32_t>(machine_.devices.size()));
-    machine_.memories.push_back({name + ".hbm", id, spec_.device.memory_bandwidth.value,
-                                 spec_.device.memory_size.value});
+    machine_.memories.push_back(
+        {name + ".hbm", id, spec_.device.memory_bandwidth.value, spec_.device.memory_size.value});
     device_index_[name] = machine_.devices.size();
     device_vertices_.push_back(add_vertex(VertexKind::device, name, machine_.devices.size()));
     machine_.devices.push_back(std::move(value));
@@ -148,21 +153,12 @@ void Builder::add_link(VertexId from, VertexId to, const LinkSpec& link) {
 // Parts that this program does not use (devices without a rank, other nodes) have no vertex: their links are
 // left out. A name that the description itself does not know is a fault of the file, reported when it is read.
 void Builder::link_group(const LinkSpec& link, const std::string& prefix) {
-  const std::vector<std::string> from = expand_pattern(link.from, spec_.nodes);
-  const std::vector<std::string> to = expand_pattern(link.to, spec_.nodes);
-  const auto join = [&](const std::string& a, const std::string& b) {
-    const auto tail = by_name_.find(prefix + a);
-    const auto head = by_name_.find(prefix + b);
-    if (tail == by_name_.end() || head == by_name_.end()) return;
+  for (const auto& [from, to] : expand_pairs(link, spec_.nodes)) {
+    const auto tail = by_name_.find(prefix + from);
+    const auto head = by_name_.find(prefix + to);
+    if (tail == by_name_.end() || head == by_name_.end()) continue;
     add_link(tail->second, head->second, link);
     if (link.duplex) add_link(head->second, tail->second, link);
-  };
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (link.pairing == LinkSpec::Pairing::zip) {
-      join(from[i], to.at(to.size() == 1 ? 0 : i));
-    } else {
-      for (const std::string& name : to) join(from[i], name);
-    }
   }
 }
 
@@ -223,8 +219,8 @@ Built Builder::finish(const std::vector<RankPlace>& places) {
                    sim::ProcessId(static_cast<std::uint32_t>(built.machine.processes.size())),
                    {}};
     if (place.shares > 1) {
-      rank.sms_per_gpc = sms_of_share(built.machine.devices[device].sms.sms_per_gpc, place.share,
-                                      place.shares);
+      rank.sms_per_gpc =
+          sms_of_share(built.machine.devices[device].sms.sms_per_gpc, place.share, place.shares);
     }
     built.machine.processes.push_back({.name = fmt::format("rank{}", built.machine.ranks.size()),
                                        .launch_cost = {},
@@ -292,16 +288,16 @@ void Builder::add_routes(Built& built) const {
   if (!missing.empty()) throw BuildError(std::move(missing));
 
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const auto host = std::find(host_memories_.begin(), host_memories_.end(),
-                                built.memories[rank].host) -
-                      host_memories_.begin();
+    const auto host =
+        std::find(host_memories_.begin(), host_memories_.end(), built.memories[rank].host) -
+        host_memories_.begin();
     const VertexId host_vertex = host_vertices_[static_cast<std::size_t>(host)];
-    built.from_host.push_back(add(*unicast_route(fabric_, host_vertex, vertex_of(rank),
-                                                 built.memories[rank].host,
-                                                 built.memories[rank].device)));
-    built.to_host.push_back(add(*unicast_route(fabric_, vertex_of(rank), host_vertex,
-                                               built.memories[rank].device,
-                                               built.memories[rank].host)));
+    built.from_host.push_back(
+        add(*unicast_route(fabric_, host_vertex, vertex_of(rank), built.memories[rank].host,
+                           built.memories[rank].device)));
+    built.to_host.push_back(
+        add(*unicast_route(fabric_, vertex_of(rank), host_vertex, built.memories[rank].device,
+                           built.memories[rank].host)));
   }
 
   // In-network trees join the ranks of distinct devices; one rank alone needs none.

@@ -45,14 +45,15 @@ struct RankMemories {
 
 struct Built {
   sim::Machine machine;
-  std::vector<RankMemories> memories;           ///< by rank
-  std::vector<std::vector<sim::RouteId>> unicast;  ///< [from rank][to rank]; own entry: within its memory
-  std::vector<sim::RouteId> from_host;          ///< by rank
+  std::vector<RankMemories> memories;  ///< by rank
+  std::vector<std::vector<sim::RouteId>>
+      unicast;                          ///< [from rank][to rank]; own entry: within its memory
+  std::vector<sim::RouteId> from_host;  ///< by rank
   std::vector<sim::RouteId> to_host;
-  std::vector<sim::RouteId> multicast;          ///< by root rank; empty where no switch can
+  std::vector<sim::RouteId> multicast;  ///< by root rank; empty where no switch can
   std::vector<sim::RouteId> reduce;
   std::vector<std::int64_t> node_of_rank;
-  std::vector<std::string> device_names;        ///< by rank, "node0.gpu3"
+  std::vector<std::string> device_names;  ///< by rank, "node0.gpu3"
 };
 
 /// Builds the machine of these ranks, one process each. Throws topology::BuildError with every fault found:
@@ -70,6 +71,7 @@ class BuildError : public std::runtime_error {
 };
 
 /// Splits a device's SMs into `shares` parts, GPC by GPC, and returns part `share`.
-[[nodiscard]] std::vector<int> sms_of_share(const std::vector<int>& sms_per_gpc, int share, int shares);
+[[nodiscard]] std::vector<int> sms_of_share(const std::vector<int>& sms_per_gpc, int share,
+                                            int shares);
 
 }  // namespace weft::topology

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <queue>
+#include <numeric>
 #include <utility>
 
 #include <boost/graph/adjacency_list.hpp>
@@ -54,12 +54,11 @@ Graph graph_from(const Fabric& fabric, VertexId from) {
 std::optional<ShortestPaths> shortest_paths(const Fabric& fabric, VertexId from, VertexId to) {
   const Graph graph = graph_from(fabric, from);
   std::vector<std::int64_t> distance(fabric.vertices.size(), unreachable);
-  boost::dijkstra_shortest_paths(
-      graph, from.value(),
-      boost::weight_map(boost::get(&EdgeProperty::cost, graph))
-          .distance_map(boost::make_iterator_property_map(distance.begin(),
-                                                          boost::get(boost::vertex_index, graph)))
-          .distance_inf(unreachable));
+  boost::dijkstra_shortest_paths(graph, from.value(),
+                                 boost::weight_map(boost::get(&EdgeProperty::cost, graph))
+                                     .distance_map(boost::make_iterator_property_map(
+                                         distance.begin(), boost::get(boost::vertex_index, graph)))
+                                     .distance_inf(unreachable));
   if (distance[to.value()] == unreachable) return std::nullopt;
 
   // Every edge that closes its distance lies on a shortest path. Count paths forward in order of distance,
@@ -151,9 +150,8 @@ std::optional<sim::Route> tree_route(const Fabric& fabric, const std::vector<sim
   for (const auto& [vertex, ends] : root_side) {
     if (!able(vertex) || !ends.contains(root.value())) continue;
     const auto& reached = leaf_side[vertex];
-    const bool all = std::all_of(leaves.begin(), leaves.end(), [&](VertexId leaf) {
-      return reached.contains(leaf.value());
-    });
+    const bool all = std::all_of(leaves.begin(), leaves.end(),
+                                 [&](VertexId leaf) { return reached.contains(leaf.value()); });
     if (all) planes.push_back(vertex);
   }
   if (planes.empty()) return std::nullopt;
@@ -173,8 +171,8 @@ std::optional<sim::Route> tree_route(const Fabric& fabric, const std::vector<sim
   Duration up, down;
   const auto charge = [&](const std::vector<std::uint32_t>& links, Duration& latency) {
     for (const std::uint32_t link : links) {
-      route.shares.push_back({sim::RouteShare::On::link, link,
-                              ports / static_cast<std::int64_t>(links.size())});
+      route.shares.push_back(
+          {sim::RouteShare::On::link, link, ports / static_cast<std::int64_t>(links.size())});
       latency = std::max(latency, fabric.links[link].link.latency);
     }
   };
@@ -188,8 +186,8 @@ std::optional<sim::Route> tree_route(const Fabric& fabric, const std::vector<sim
     return std::pair(a.on, a.index) < std::pair(b.on, b.index);
   });
   route.latency = up + down;
-  route.name = fabric.vertices[root.value()].name +
-               (kind == TreeKind::multicast ? "=>all" : "<=all");
+  route.name =
+      fabric.vertices[root.value()].name + (kind == TreeKind::multicast ? "=>all" : "<=all");
   return route;
 }
 

@@ -55,8 +55,9 @@ struct ShortestPaths {
                                                           VertexId to);
 
 /// Unicast route between two memories (given by their vertices).
-[[nodiscard]] std::optional<sim::Route> unicast_route(const Fabric& fabric, VertexId from, VertexId to,
-                                                      sim::MemoryId source, sim::MemoryId target);
+[[nodiscard]] std::optional<sim::Route> unicast_route(const Fabric& fabric, VertexId from,
+                                                      VertexId to, sim::MemoryId source,
+                                                      sim::MemoryId target);
 
 /// Which way an in-network tree goes.
 enum class TreeKind : std::uint8_t { multicast, reduce };

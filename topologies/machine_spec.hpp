@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/reader/sourced.hpp"
@@ -44,7 +45,7 @@ struct DeviceSpec {
   friend bool operator==(const DeviceSpec&, const DeviceSpec&) = default;
 };
 
-/// Host memory of one NUMA node.
+/// Host memory of one NUMA node; `name` may hold a range.
 struct HostSpec {
   std::string name;
   Sourced<Bytes> size;
@@ -68,9 +69,11 @@ struct NicSpec {
   friend bool operator==(const NicSpec&, const NicSpec&) = default;
 };
 
-/// Links between two groups of parts, named by ranges: each with all of the other group, or one to one.
+/// Links between two groups of parts, named by ranges. `all`: each with all of the other group (with itself: each
+/// pair once). `zip`: one to one, the second group over again where it is shorter. `blocks`: the first group in
+/// equal runs, one run to each of the second.
 struct LinkSpec {
-  enum class Pairing : std::uint8_t { all, zip } pairing = Pairing::all;
+  enum class Pairing : std::uint8_t { all, zip, blocks } pairing = Pairing::all;
   std::string from;
   std::string to;
   bool duplex = true;  ///< also a link back, with a capacity of its own
@@ -108,7 +111,12 @@ struct MachineSpec {
 
 /// Names that a pattern stands for: "gpu[0-2,5]" is gpu0 gpu1 gpu2 gpu5; without brackets it is one name.
 /// "[*]" in "node[*]" stands for every node. Throws std::invalid_argument with what is wrong.
-[[nodiscard]] std::vector<std::string> expand_pattern(const std::string& pattern, std::int64_t nodes);
+[[nodiscard]] std::vector<std::string> expand_pattern(const std::string& pattern,
+                                                      std::int64_t nodes);
+
+/// The pairs of names that a link group joins. Throws std::invalid_argument where the groups do not fit.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> expand_pairs(const LinkSpec& link,
+                                                                            std::int64_t nodes);
 
 /// Devices of one node.
 [[nodiscard]] std::int64_t devices_per_node(const MachineSpec& spec);

@@ -39,8 +39,8 @@ std::vector<std::int64_t> numbers(const std::string& pattern, std::string_view t
     const std::int64_t last =
         dash == std::string_view::npos ? first : number(pattern, part.substr(dash + 1));
     if (last < first || last - first >= most_names) {
-      throw std::invalid_argument(fmt::format("the range {} in \"{}\" is empty or too large", part,
-                                              pattern));
+      throw std::invalid_argument(
+          fmt::format("the range {} in \"{}\" is empty or too large", part, pattern));
     }
     for (std::int64_t i = first; i <= last; ++i) values.push_back(i);
     if (comma == std::string_view::npos) return values;
@@ -76,10 +76,38 @@ std::vector<std::string> expand_pattern(const std::string& pattern, std::int64_t
   return names;
 }
 
+std::vector<std::pair<std::string, std::string>> expand_pairs(const LinkSpec& link,
+                                                              std::int64_t nodes) {
+  const std::vector<std::string> from = expand_pattern(link.from, nodes);
+  const std::vector<std::string> to = expand_pattern(link.to, nodes);
+  std::vector<std::pair<std::string, std::string>> pairs;
+  if (link.pairing == LinkSpec::Pairing::all) {
+    const bool mesh = link.from == link.to;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      for (std::size_t j = mesh ? i + 1 : 0; j < to.size(); ++j) pairs.emplace_back(from[i], to[j]);
+    }
+    return pairs;
+  }
+  if (from.size() % to.size() != 0) {
+    throw std::invalid_argument(
+        fmt::format("{} names {} parts and {} names {}: the first count must be a "
+                    "multiple of the second",
+                    link.from, from.size(), link.to, to.size()));
+  }
+  const std::size_t run = from.size() / to.size();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    pairs.emplace_back(from[i],
+                       to[link.pairing == LinkSpec::Pairing::zip ? i % to.size() : i / run]);
+  }
+  return pairs;
+}
+
 std::int64_t devices_per_node(const MachineSpec& spec) {
   return static_cast<std::int64_t>(expand_pattern(spec.node.devices, spec.nodes).size());
 }
 
-std::int64_t total_devices(const MachineSpec& spec) { return spec.nodes * devices_per_node(spec); }
+std::int64_t total_devices(const MachineSpec& spec) {
+  return spec.nodes * devices_per_node(spec);
+}
 
 }  // namespace weft::topology

@@ -103,34 +103,45 @@ class Events : public nlohmann::json_sax<nlohmann::json> {
   std::optional<SyntaxError> error_;
 };
 
-// Takes the sentence out of "[json.exception...] parse error at line 1, column 2: syntax error
-// while parsing value - unexpected '}'; expected ...; last read: '...'".
-std::string sentence_of(std::string_view what) {
-  if (const auto overflow = what.find("number overflow"); overflow != std::string_view::npos) {
-    return "the number is too large";
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
   }
+}
+
+// Takes the sentence out of "[json.exception...] parse error at line 1, column 2: syntax error while parsing
+// value - unexpected '}'; expected ...; last read: '...'".
+std::string sentence_of(std::string_view what) {
+  if (what.find("number overflow") != std::string_view::npos) return "the number is too large";
   const std::size_t syntax = what.find("syntax error");
   const std::size_t dash = what.find(" - ", syntax == std::string_view::npos ? 0 : syntax);
   if (dash == std::string_view::npos) return std::string(what);
   what.remove_prefix(dash + 3);
-  what = what.substr(0, what.find("; last read: "));
-  return std::string(what);
+  std::string sentence(what.substr(0, what.find("; last read: ")));
+  replace_all(sentence, "'[', '{', or a literal", "a value");
+  replace_all(sentence, "; expected", ", expected");
+  replace_all(sentence, ", expected string literal", ", expected a string");
+  if (sentence.starts_with("unexpected")) replace_all(sentence, " literal", "");
+  return sentence;
 }
 
-bool Events::parse_error(std::size_t position, const std::string& last_token,
+bool Events::parse_error(std::size_t position, const std::string&,
                          const nlohmann::json::exception& exception) {
   SyntaxError error;
   error.message = sentence_of(exception.what());
-  // The parser counts the end of the text as one more byte.
-  const std::size_t end = std::min(position, text_.size());
-  if (error.message.starts_with("invalid string") || error.message.starts_with("invalid number")) {
-    // The byte that cannot stand here is the last one read.
-    error.offset = position > text_.size() ? end : end - std::min<std::size_t>(end, 1);
+  const bool at_last_byte = error.message.starts_with("invalid string") ||
+                            error.message.starts_with("invalid number") ||
+                            error.message.starts_with("unexpected '");
+  if (position > text_.size()) {
+    // The parser counts the end of the text as one more byte.
+    error.offset =
+        error.message.starts_with("invalid literal") ? builder_.next_token() : text_.size();
   } else {
-    error.offset = end - std::min(end, last_token.size());
+    error.offset = at_last_byte ? position - 1 : builder_.next_token();
   }
-  error.offset = std::max(error.offset, builder_.next_token());
-  error.hint = hint_at(error.offset);
+  if (error.message.starts_with("unexpected") || error.message.starts_with("invalid literal")) {
+    error.hint = hint_at(error.offset);
+  }
   error_ = std::move(error);
   return false;
 }

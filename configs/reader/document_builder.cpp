@@ -38,6 +38,7 @@ void DocumentBuilder::store(Value value, Place place) {
     return;
   }
   value.place_ = frame.key_place;
+  frame.awaits_value = false;
   auto& members = std::get<Value::Object>(frame.container.data_);
   Member* known = find_member(frame);
   if (known == nullptr) {
@@ -63,6 +64,9 @@ Member* DocumentBuilder::find_member(Frame& frame) {
 
 void DocumentBuilder::add(Value value) {
   const Place place = begin_token();
+  // The end of a number is only seen at the byte after it, or at the end of the text.
+  const bool at_end = consumed_ == text_.size() && text_.back() >= '0' && text_.back() <= '9';
+  if (value.is_number() && !at_end) --last_end_;
   store(std::move(value), place);
 }
 
@@ -87,6 +91,7 @@ void DocumentBuilder::key(std::string key) {
   Frame& frame = frames_.back();
   frame.key = std::move(key);
   frame.key_place = place;
+  frame.awaits_value = true;
   const Member* known = find_member(frame);
   if (known == nullptr || findings_.size() >= kMostFindings) return;
   const Place first = known->value.place();
@@ -101,7 +106,7 @@ std::string DocumentBuilder::pointer() const {
   for (const Frame& frame : frames_) {
     if (frame.container.is_array()) {
       out = pointer_to(out, frame.container.items().size());
-    } else if (!frame.key.empty()) {
+    } else if (frame.awaits_value) {
       out = pointer_to(out, frame.key);
     }
   }

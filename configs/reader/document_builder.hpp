@@ -38,7 +38,7 @@ class DocumentBuilder {
   std::string pointer() const;
   /// Returns the place of a byte that is not before the last value.
   Place place_at(std::size_t offset) { return places_.at(offset); }
-  /// Returns the first byte after the last token that is no separator.
+  /// Returns the first byte after the last value, key or bracket that is no separator.
   std::size_t next_token() const;
 
   Value take_root() { return std::move(root_); }
@@ -51,6 +51,7 @@ class DocumentBuilder {
     // Of an object: the key that waits for its value.
     std::string key;
     Place key_place;
+    bool awaits_value = false;
     // Filled when a linear search no longer pays.
     std::unordered_map<std::string, std::size_t> index;
   };

@@ -137,6 +137,10 @@ class ChainRule {
       parts.erase(parts.begin(), parts.begin() + 2);
       parts.insert(parts.begin(), made);
     }
+    const Value& value = dataflow_.value(of);
+    if (value.placed && !value.weight && dataflow_.value(parts.front()).producer) {
+      dataflow_.place(parts.front(), *value.placed);
+    }
     return parts.front();
   }
 

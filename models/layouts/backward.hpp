@@ -3,8 +3,9 @@
 //
 // contract y = x w: dgrad dx = dy w, wgrad dw = dy x, both contractions. A sum passes its gradient on.
 // An element-wise, norm or attention operator gets one operator that reads its saved inputs. A lookup
-// becomes a scatter. Gradients of a tensor with several consumers are summed. Gradients of weights are
-// placed as their weights; what is left Partial of others (norm weights) is reduced once a step.
+// becomes a scatter. Gradients of a tensor with several consumers are summed. What the layout placed has
+// its gradient in the same place, weights of products included; a norm's weight has no say: what is left
+// Partial of its gradient is reduced once a step.
 #pragma once
 
 #include <vector>

@@ -134,6 +134,26 @@ class Deriver {
     return false;
   }
 
+  /// What `choice` would cut and cannot: "x: hidden of size 10"; empty if all sizes divide.
+  std::string uncuttable(const Node& node, const Choice& choice, Axis axis) const {
+    const auto check = [&](TensorId id, const Placement& placement) -> std::string {
+      const Tensor& tensor = dataflow_.value(id).tensor;
+      if (!placement.is_shard() ||
+          size_of(tensor, placement.dim()) % result_.mesh.size(axis) == 0) {
+        return {};
+      }
+      return fmt::format("{}: {} of size {}", tensor.name, placement.dim(),
+                         size_of(tensor, placement.dim()));
+    };
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (std::string bad = check(node.inputs[i], choice.inputs[i]); !bad.empty()) return bad;
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (std::string bad = check(node.outputs[i], choice.outputs[i]); !bad.empty()) return bad;
+    }
+    return {};
+  }
+
   Price price(const Node& node, const Choice& choice, Axis axis) const {
     Price price;
     const auto add = [&](TensorId id, const Placement& from, const Placement& to) {
@@ -166,13 +186,13 @@ class Deriver {
     const Choice* best = nullptr;
     Price lowest;
     for (const Choice& choice : all) {
-      if (moves_a_weight(node, choice, axis)) continue;
+      if (moves_a_weight(node, choice, axis) || !uncuttable(node, choice, axis).empty()) continue;
       const Price cost = price(node, choice, axis);
       if (best != nullptr && cost >= lowest) continue;
       best = &choice;
       lowest = cost;
     }
-    if (best == nullptr) no_way(node, axis);
+    if (best == nullptr) no_way(node, all, axis);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       convert(id, node.inputs[i], axis, best->inputs[i]);
       result_.inputs[id.value()][i].on(axis) = best->inputs[i];
@@ -195,7 +215,14 @@ class Deriver {
     }
   }
 
-  [[noreturn]] void no_way(const Node& node, Axis axis) const {
+  [[noreturn]] void no_way(const Node& node, const std::vector<Choice>& all, Axis axis) const {
+    for (const Choice& choice : all) {
+      if (moves_a_weight(node, choice, axis)) continue;
+      throw LayoutError(
+          node.name, node.name,
+          fmt::format("{} cannot be cut into {} equal parts on {}: {}", node.name,
+                      result_.mesh.size(axis), name_of(axis), uncuttable(node, choice, axis)));
+    }
     std::string weights;
     std::string name;
     for (const TensorId input : node.inputs) {

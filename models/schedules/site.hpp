@@ -2,20 +2,24 @@
 // Where a boundary runs: the machine built for its ranks, its routes, and the profile that prices work there.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "models/cost/collective.hpp"
 #include "models/cost/gemm.hpp"
 #include "models/profile/profile.hpp"
+#include "models/schedules/prices.hpp"
 #include "topologies/build.hpp"
 
 namespace weft::model {
 
 struct Site {
-  topology::Built built;   ///< machine with the profile's costs applied, routes and trees by rank
+  topology::Built built;  ///< machine with the profile's costs applied, routes and trees by rank
   Profile profile;
-  Fabric fabric;           ///< what collectives of all its ranks share
-  CollectiveProblem group; ///< ranks, nodes and crossings of the whole group; its operation is not set
+  Fabric fabric;  ///< what collectives of all its ranks share
+  CollectiveProblem
+      group;  ///< ranks, nodes and crossings of the whole group; its operation is not set
+  std::shared_ptr<Prices> prices;  ///< of this profile on this fabric
 
   /// Ranks of the group.
   [[nodiscard]] int ranks() const { return static_cast<int>(built.machine.ranks.size()); }

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "models/workloads/boundary.hpp"
+#include "models/workloads/model_config.hpp"
 #include "models/workloads/operator.hpp"
+#include "models/workloads/spec.hpp"
 
 namespace weft::model {
 
@@ -32,6 +34,13 @@ struct Workload {
   std::vector<Layer> layers;
   friend bool operator==(const Workload&, const Workload&) = default;
 };
+
+/// Derives the workload of one replica; throws LayoutError with every problem of the layout.
+///
+/// In the forward and backward phases tokens are those of one microbatch; backward under full recomputation
+/// runs the forward operators of each block first, under selective its attention.
+Workload build_workload(const ModelConfig& model, const ParallelLayout& layout,
+                        const WorkloadSpec& spec);
 
 /// Returns the operators of a layer in program order, those inside boundaries included.
 std::vector<const Operator*> operators_of(const Layer& layer);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// One persistent product whose CTAs wait for the flags of the chunks that their tiles need, or post the flags of
+// the chunks that they finish: one launch for the whole boundary, however many chunks.
+//
+// Gather:    copy engines (one flag each by stream memory operation) or communication CTAs bring the chunks.
+// Reduction: finished chunks leave by copy engine, by CTAs that also add, or through a switch that adds.
+// Communication CTAs are launched first and the product only once all of them are resident, on the SMs that its
+// margin leaves: neither kernel can then wait for the other's place.
+#include <memory>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "models/schedules/flag_program.hpp"
+#include "models/schedules/fused.hpp"
+#include "models/schedules/registry.hpp"
+#include "models/schedules/transport_knobs.hpp"
+
+namespace weft::model {
+namespace {
+
+class DeviceFlag final : public Schedule {
+ public:
+  const ScheduleInfo& info() const override {
+    static const ScheduleInfo info{
+        .name = "device_flag",
+        .system = "weft",
+        .summary = "one persistent product whose CTAs wait for, or post, a flag for each chunk",
+        .citation =
+            "kernels/sm90: sm90_bf16_ag_gemm, sm90_bf16_gemm_rs, sm90_bf16_gemm_ar, "
+            "sm90_bf16_gemm_a2a",
+        .knobs = transport_knobs()};
+    return info;
+  }
+
+  std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
+                                    const Site& site) const override {
+    std::vector<std::string> refusals = fused_refusals(boundary, site, knobs);
+    const auto pair = fused_pair(boundary);
+    if (!pair) return refusals;
+    const FusedView view(boundary, *pair);
+    const Transport transport = transport_of(knobs);
+    if (site.group.nodes > 1 && transport == Transport::sm) {
+      refusals.push_back(fmt::format(
+          "flags and stores reach only peers of one node; the ranks are on {}", site.group.nodes));
+    }
+    if (transport == Transport::fabric_switch && order_of(knobs) == ChunkOrder::rotated) {
+      refusals.push_back("a switch serves all ranks at once: there is nothing to rotate");
+    }
+    if (view.collective.op == CollectiveOp::all_to_all && order_of(knobs) == ChunkOrder::rotated) {
+      refusals.push_back(
+          "an all-to-all sends a part of every row to everybody: there is nothing to rotate");
+    }
+    if (!view.gathers && transport != Transport::copy_engine &&
+        knobs.count("ctas") > knobs.count("margin")) {
+      refusals.push_back(fmt::format(
+          "{} communication CTAs wait for tiles of a product that leaves them {} SMs: the "
+          "margin must hold them all, or each may wait for the other's place",
+          knobs.count("ctas"), knobs.count("margin")));
+    }
+    if (knobs.count("margin") >= site.sms(0).sms()) {
+      refusals.push_back(
+          fmt::format("a margin of {} leaves the product no SM", knobs.count("margin")));
+    }
+    return refusals;
+  }
+
+  Knobs normalised(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
+    if (transport_of(knobs) == Transport::copy_engine) return without_sm_knobs(knobs);
+    const FusedView view(boundary, *fused_pair(boundary));
+    const auto kernel = [&](std::int64_t margin) {
+      const GemmCost cost =
+          site.prices->gemm({view.work.rank.m, view.work.rank.n, view.work.rank.k,
+                             view.work.x.element, view.work.y.element, GemmLibrary::ours},
+                            site.sms(0, static_cast<int>(margin)));
+      return std::tuple(cost.resident, cost.tile_time(), cost.kernel.tile_m, cost.kernel.tile_n,
+                        cost.kernel.cluster_m * cost.kernel.cluster_n);
+    };
+    Knobs result = knobs;
+    for (const KnobSpec& spec : transport_knobs()) {
+      if (spec.name != "margin") continue;
+      for (const KnobValue& value : spec.values) {
+        const std::int64_t margin = std::get<std::int64_t>(value);
+        result.set("margin", margin);
+        if (margin < knobs.count("margin") && kernel(margin) == kernel(knobs.count("margin")) &&
+            refusals(boundary, result, site).empty()) {
+          return result;
+        }
+      }
+    }
+    return knobs;
+  }
+
+  std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs& knobs,
+                                               const Site& site) const override {
+    const FusedPair pair = *fused_pair(boundary);
+    const FusedView view(boundary, pair);
+    const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
+    std::vector<std::vector<Transfer>> all;
+    for (std::size_t c = 0; c < boundary.collectives.size(); ++c) {
+      if (c != pair.collective) {
+        all.push_back(library_transfers(boundary.collectives[c], site));
+      } else if (transport_of(knobs) != Transport::fabric_switch) {
+        all.push_back(direct_transfers(view, plan));
+      } else {
+        std::vector<Transfer>& own = all.emplace_back();
+        for (int chunk = 0; chunk < plan.size(); ++chunk) {
+          const auto part = chunk_transfers(view, plan, chunk, knobs, site);
+          own.insert(own.end(), part.begin(), part.end());
+        }
+      }
+    }
+    return all;
+  }
+
+  void expand(const Boundary& boundary, const Knobs& knobs, const Site&,
+              LayerProgram& program) const override {
+    const FusedPair pair = *fused_pair(boundary);
+    program.begin(boundary.name);
+    const FusedView view(boundary, pair);
+    expand_around(boundary, pair, program, [&] {
+      emit_flag_program(view, knobs, boundary.operators[pair.op].name, program);
+    });
+  }
+};
+
+const Registration registration(std::make_unique<DeviceFlag>());
+
+}  // namespace
+}  // namespace weft::model

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of the product go to chunks by the rows that are complete: a tile that straddles two chunks counts to the
+// later one, whose flag implies the earlier.
+#include "models/schedules/flag_program.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/schedules/communication_kernel.hpp"
+#include "models/schedules/transport_knobs.hpp"
+
+namespace weft::model {
+namespace {
+
+constexpr sim::SmDemand matrix_demand{1000, 250, 250};
+// The stages of a producer that may be filled before a flag binds: the operand of a tile that is waited for is
+// the one that its flag guards, so none.
+constexpr int run_ahead = 0;
+
+std::size_t as_size(int rank) {
+  return static_cast<std::size_t>(rank);
+}
+
+// The program of one boundary: flags by rank and chunk, the persistent product, and who moves the chunks.
+class FlagProgram {
+ public:
+  FlagProgram(const FusedView& view, const Knobs& knobs, std::string_view label,
+              LayerProgram& program)
+      : view_(view),
+        knobs_(knobs),
+        label_(label),
+        program_(program),
+        ranks_(program.ranks()),
+        plan_(view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs))) {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      auto& flags = chunk_flags_.emplace_back();
+      for (int chunk = 0; chunk < plan_.size(); ++chunk) flags.push_back(signal(rank));
+      ready_.push_back(signal(rank));
+      arrived_.push_back(signal(rank));
+      summed_.push_back(signal(rank));
+    }
+  }
+
+  void emit() {
+    const Transport transport = transport_of(knobs_);
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (view_.gathers) {
+        post(rank, ready_[as_size(rank)]);
+        if (transport == Transport::copy_engine) {
+          gather_by_copies(rank);
+        } else {
+          gather_by_ctas(rank, transport == Transport::fabric_switch);
+        }
+        product(rank);
+      } else if (transport == Transport::copy_engine) {
+        product(rank);
+        scatter_by_copies(rank);
+      } else {
+        scatter_by_ctas(rank, transport == Transport::fabric_switch);
+        product(rank);
+      }
+    }
+  }
+
+ private:
+  sim::SignalId signal(int rank) { return program_.builder().signal(program_.memory(rank)); }
+  static sim::SignalPost add(sim::SignalId signal) {
+    return {sim::SignalPost::Kind::add, signal, 1, {}};
+  }
+  void post(int rank, sim::SignalId signal) {
+    program_.tag(rank, 0, sim::Purpose::synchronisation);
+    program_.host(rank).post(program_.communication(rank), add(signal));
+  }
+  sim::RouteId route(int from, int to) const {
+    return program_.site().built.unicast[as_size(from)][as_size(to)];
+  }
+  // Pieces of a chunk that cross a link.
+  std::vector<Piece> remote(int rank, int chunk) const {
+    std::vector<Piece> pieces;
+    for (const Piece& piece : plan_.pieces(rank, chunk)) {
+      if (piece.owner != rank) pieces.push_back(piece);
+    }
+    return pieces;
+  }
+  Piece own(int rank) const { return {rank, shard_of(view_.collective.extent.rows, ranks_, rank)}; }
+  Piece own_slice(int rank, int chunk) const {
+    for (const Piece& piece : plan_.pieces(rank, chunk)) {
+      if (piece.owner == rank) return piece;
+    }
+    return {rank, {}};
+  }
+  std::int64_t product_rows(int rank, int chunk) const {
+    return view_.collective.op == CollectiveOp::all_to_all ? own_slice(rank, chunk).rows.rows()
+                                                           : plan_.rows_of(rank, chunk);
+  }
+
+  // ---- the product -----------------------------------------------------------------------------------------
+
+  // Posts that make chunk `chunk` of this rank satisfied, as the product must wait for them.
+  std::uint64_t posts_of(int rank, int chunk) const {
+    if (transport_of(knobs_) == Transport::copy_engine) return remote(rank, chunk).empty() ? 0U : 1U;
+    if (transport_of(knobs_) == Transport::fabric_switch)
+      return static_cast<std::uint64_t>(ranks_ - 1);
+    return remote(rank, chunk).size();
+  }
+
+  void product(int rank) {
+    const GemmCall call{&view_.work, view_.work.rank.m, GemmLibrary::ours,
+                        static_cast<int>(knobs_.count("margin")), label_};
+    const GemmCost cost = program_.gemm_cost(rank, call);
+    sim::KernelWriter kernel = program_.builder().kernel(label_, static_cast<int>(cost.resident));
+    kernel.cluster(static_cast<int>(cost.kernel.cluster_m * cost.kernel.cluster_n))
+        .footprint(cost.footprint)
+        .prologue(program_.beyond_launch(cost.start))
+        .role(sim::Purpose::compute, sim::TileOrder::static_shares)
+        .spin(10);
+    const std::int64_t tiles_n = divide_up(view_.work.rank.n, cost.kernel.tile_n);
+    std::int64_t rows = 0, tiles = 0;
+    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+      rows += product_rows(rank, chunk);
+      const std::int64_t until = divide_up(rows, cost.kernel.tile_m) * tiles_n;
+      kernel.range(until - tiles, cost.tile_time(), matrix_demand)
+          .fluid(program_.gemm_fluid(rank, view_.work, product_rows(rank, chunk)))
+          .l2(cost.l2_per_tile)
+          .memory(program_.memory(rank), cost.hbm_per_tile);
+      tiles = until;
+      if (view_.gathers) {
+        const std::uint64_t posts = posts_of(rank, chunk);
+        if (posts > 0) kernel.wait(chunk_flags_[as_size(rank)][as_size(chunk)], posts, run_ahead);
+      } else if (transport_of(knobs_) == Transport::fabric_switch) {
+        // The owner of a slice reads every rank's partial of it.
+        for (int owner = 0; owner < ranks_; ++owner)
+          kernel.post(add(chunk_flags_[as_size(owner)][as_size(chunk)]));
+      } else {
+        kernel.post(add(chunk_flags_[as_size(rank)][as_size(chunk)]));
+      }
+    }
+    program_.tag(rank, 0, sim::Purpose::compute);
+    program_.host(rank).labelled(label_).launch(program_.compute(rank), kernel.id());
+  }
+
+  // ---- gather ----------------------------------------------------------------------------------------------
+
+  void gather_by_copies(int rank) {
+    std::vector<bool> met(as_size(ranks_), false);
+    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+      const std::vector<Piece> pieces = remote(rank, chunk);
+      if (pieces.empty()) continue;
+      program_.tag(rank, chunk, sim::Purpose::synchronisation);
+      for (const Piece& piece : pieces) {
+        if (met[as_size(piece.owner)]) continue;
+        met[as_size(piece.owner)] = true;
+        program_.host(rank).wait(program_.communication(rank), ready_[as_size(piece.owner)], 1);
+      }
+      copy_chunk(view_, pieces, rank, chunk, program_);
+      program_.tag(rank, chunk, sim::Purpose::synchronisation);
+      program_.host(rank).post(program_.communication(rank),
+                               add(chunk_flags_[as_size(rank)][as_size(chunk)]));
+    }
+  }
+
+  void gather_by_ctas(int rank, bool by_switch) {
+    CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name);
+    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+      if (by_switch) {
+        for (int peer = 0; peer < ranks_; ++peer) {
+          if (peer != rank) kernel.then(add(chunk_flags_[as_size(peer)][as_size(chunk)]));
+        }
+        kernel.move(program_.site().built.multicast[as_size(rank)],
+                    view_.bytes(view_.block(own_slice(rank, chunk))), true);
+        continue;
+      }
+      for (const Piece& piece : remote(rank, chunk)) {
+        kernel.after(ready_[as_size(piece.owner)], 1)
+            .then(add(chunk_flags_[as_size(rank)][as_size(chunk)]));
+        kernel.move(route(piece.owner, rank), view_.bytes(view_.block(piece)), false);
+      }
+    }
+    program_.tag(rank, 0, sim::Purpose::communication);
+    kernel.launch_first();
+  }
+
+  // ---- reduction and exchange ------------------------------------------------------------------------------
+
+  // Arrivals that complete what this rank owns.
+  std::uint64_t arrivals(int rank) const {
+    std::uint64_t count = 0;
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer == rank) continue;
+      for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+        if (view_.collective.op == CollectiveOp::all_to_all) {
+          count += view_.exchanged(peer, own_slice(peer, chunk).rows, rank).empty() ? 0U : 1U;
+          continue;
+        }
+        for (const Piece& piece : remote(peer, chunk)) count += piece.owner == rank ? 1U : 0U;
+      }
+    }
+    return count;
+  }
+
+  // What this rank pushes of a chunk: target and bytes, in the order of the plan.
+  std::vector<std::pair<int, Bytes>> pushes(int rank, int chunk) const {
+    std::vector<std::pair<int, Bytes>> result;
+    if (view_.collective.op == CollectiveOp::all_to_all) {
+      for (int step = 1; step < ranks_; ++step) {
+        const int to = (rank + step) % ranks_;
+        const Block block = view_.exchanged(rank, own_slice(rank, chunk).rows, to);
+        if (!block.empty()) result.emplace_back(to, view_.bytes(block));
+      }
+      return result;
+    }
+    for (const Piece& piece : remote(rank, chunk))
+      result.emplace_back(piece.owner, view_.bytes(view_.block(piece)));
+    return result;
+  }
+
+  void scatter_by_copies(int rank) {
+    const sim::StreamId stream = program_.communication(rank);
+    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+      const auto out = pushes(rank, chunk);
+      if (out.empty()) continue;
+      program_.tag(rank, chunk, sim::Purpose::synchronisation);
+      program_.host(rank).wait(stream, chunk_flags_[as_size(rank)][as_size(chunk)], 1);
+      copy_chunk(view_, plan_.pieces(rank, chunk), rank, chunk, program_);
+      program_.tag(rank, chunk, sim::Purpose::synchronisation);
+      for (const auto& [to, bytes] : out)
+        program_.host(rank).post(stream, add(arrived_[as_size(to)]));
+    }
+    program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
+    program_.host(rank).wait(stream, arrived_[as_size(rank)], arrivals(rank));
+    if (!view_.reduces()) return;
+    program_.join(rank, stream, program_.compute(rank));
+    program_.tag(rank, plan_.size() - 1, sim::Purpose::communication);
+    // Every slot is read once and the sum is written.
+    program_.memory_kernel(rank, stream, view_.collective.name + ".add",
+                           view_.bytes(view_.block(own(rank))) * (ranks_ + 1),
+                           sim::Purpose::communication);
+    if (view_.collective.op != CollectiveOp::all_reduce) return;
+    post(rank, summed_[as_size(rank)]);
+    for (int step = 1; step < ranks_; ++step) {
+      const int peer = (rank + step) % ranks_;
+      if (own(peer).rows.empty()) continue;
+      program_.tag(rank, plan_.size(), sim::Purpose::synchronisation);
+      program_.host(rank).wait(stream, summed_[as_size(peer)], 1);
+      program_.tag(rank, plan_.size(), sim::Purpose::communication);
+      program_.host(rank)
+          .labelled(view_.collective.name)
+          .copy(stream, *program_.engine(rank, sim::EngineDirection::inbound), route(peer, rank),
+                view_.bytes(view_.block(own(peer))));
+    }
+  }
+
+  void scatter_by_ctas(int rank, bool by_switch) {
+    CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name);
+    const bool all_reduce = view_.collective.op == CollectiveOp::all_reduce;
+    if (by_switch) {
+      for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+        const Bytes bytes = view_.bytes(view_.block(own_slice(rank, chunk)));
+        kernel.after(chunk_flags_[as_size(rank)][as_size(chunk)],
+                     static_cast<std::uint64_t>(ranks_));
+        kernel.move(program_.site().built.reduce[as_size(rank)], bytes, false);
+        if (!all_reduce) continue;
+        for (int peer = 0; peer < ranks_; ++peer) {
+          if (peer != rank) kernel.then(add(summed_[as_size(peer)]));
+        }
+        kernel.move(program_.site().built.multicast[as_size(rank)], bytes, true);
+      }
+    } else {
+      for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+        for (const auto& [to, bytes] : pushes(rank, chunk)) {
+          kernel.after(chunk_flags_[as_size(rank)][as_size(chunk)], 1)
+              .then(add(arrived_[as_size(to)]));
+          kernel.move(route(rank, to), bytes, true);
+        }
+      }
+      if (view_.reduces()) {
+        kernel.after(arrived_[as_size(rank)], arrivals(rank));
+        kernel.after(chunk_flags_[as_size(rank)][as_size(plan_.size() - 1)], 1);
+        if (all_reduce) kernel.then(add(summed_[as_size(rank)]));
+        kernel.local(view_.bytes(view_.block(own(rank))) * (ranks_ + 1));
+      }
+      if (all_reduce) {
+        for (int step = 1; step < ranks_; ++step) {
+          const int peer = (rank + step) % ranks_;
+          if (own(peer).rows.empty()) continue;
+          kernel.after(summed_[as_size(peer)], 1);
+          kernel.move(route(peer, rank), view_.bytes(view_.block(own(peer))), false);
+        }
+      }
+    }
+    program_.tag(rank, 0, sim::Purpose::communication);
+    kernel.launch_first();
+    program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
+    if (by_switch && all_reduce) {
+      program_.host(rank).wait(
+          program_.communication(rank), summed_[as_size(rank)],
+          static_cast<std::uint64_t>(ranks_ - 1) * static_cast<std::uint64_t>(plan_.size()));
+    } else if (!view_.reduces()) {
+      program_.host(rank).wait(program_.communication(rank), arrived_[as_size(rank)],
+                               arrivals(rank));
+    }
+  }
+
+  const FusedView& view_;
+  const Knobs& knobs_;
+  std::string label_;
+  LayerProgram& program_;
+  int ranks_;
+  ChunkPlan plan_;
+  std::vector<std::vector<sim::SignalId>> chunk_flags_;  // [rank][chunk], in the rank's memory
+  std::vector<sim::SignalId> ready_, arrived_, summed_;  // [rank]
+};
+
+}  // namespace
+
+void emit_flag_program(const FusedView& view, const Knobs& knobs, std::string_view label,
+                       LayerProgram& program) {
+  FlagProgram(view, knobs, label, program).emit();
+}
+
+}  // namespace weft::model

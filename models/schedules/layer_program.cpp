@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/schedules/layer_program.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "sim/units/check.hpp"
+
+namespace weft::model {
+namespace {
+
+// What a CTA asks of its SM's pipes, in thousandths. A tile kernel keeps the tensor cores busy and little else; a
+// copying CTA keeps the load/store units busy. Assumed: only co-resident CTAs feel them, and a persistent GEMM's
+// registers leave no room for any.
+constexpr sim::SmDemand matrix_demand{1000, 250, 250};
+constexpr sim::SmDemand copy_demand{0, 100, 500};
+
+// Registers and shared memory of a library's collective kernel. Registers: a launch bound of one block of the
+// kernel's threads an SM and 96 registers a thread (assumed); with them no such CTA fits beside a tile kernel.
+constexpr int collective_registers_per_thread = 96;
+constexpr Bytes collective_shared_memory = Bytes::from(48 * 1024);
+
+// Stream priorities: communication goes first where both are ready, as every published system sets it.
+constexpr int compute_priority = 0;
+constexpr int communication_priority = 1;
+
+int as_int(std::int64_t value) {
+  WEFT_CHECK(std::in_range<int>(value), "{} is no count of CTAs or threads", value);
+  return static_cast<int>(value);
+}
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+}  // namespace
+
+LayerProgram::LayerProgram(const Site& site) : site_(site) {
+  for (std::uint32_t rank = 0; rank < site.built.machine.ranks.size(); ++rank) {
+    const sim::RankId id(rank);
+    hosts_.push_back(builder_.thread(site.built.machine.rank(id).process));
+    streams_.push_back({builder_.stream(id, compute_priority, "compute"),
+                        builder_.stream(id, communication_priority, "communication")});
+  }
+}
+
+void LayerProgram::begin(std::string_view boundary) {
+  boundary_ = boundary;
+}
+
+void LayerProgram::tag(int rank, int chunk, sim::Purpose purpose) {
+  host(rank).tagged(builder_.tag({boundary_, chunk, purpose}));
+}
+
+void LayerProgram::join(int rank, sim::StreamId waiter, sim::StreamId producer) {
+  const sim::EventId event = builder_.event();
+  host(rank).record(producer, event).wait(waiter, event);
+}
+
+Duration LayerProgram::beyond_launch(Duration start) const {
+  const sim::ControlLatency& control = site_.built.machine.control;
+  return std::max(Duration(), start - control.launch - control.kernel_drain);
+}
+
+std::optional<std::uint32_t> LayerProgram::engine(int rank, sim::EngineDirection direction) const {
+  const sim::Machine& machine = site_.built.machine;
+  const auto& engines =
+      machine.device(machine.ranks.at(static_cast<std::size_t>(rank)).device).engines;
+  for (const sim::EngineDirection wanted : {direction, sim::EngineDirection::any}) {
+    for (std::uint32_t i = 0; i < engines.size(); ++i) {
+      if (engines[i].direction == wanted) return i;
+    }
+  }
+  return std::nullopt;
+}
+
+// ---- products ----------------------------------------------------------------------------------------------
+
+GemmCost LayerProgram::gemm_cost(int rank, const GemmCall& call) const {
+  const GemmProblem problem{
+      call.rows,   call.work->rank.n, call.work->rank.k, call.work->x.element, call.work->y.element,
+      call.library};
+  return site_.prices->gemm(problem, site_.sms(rank, call.margin));
+}
+
+Duration LayerProgram::gemm_fluid(int rank, const MatmulWork& work, std::int64_t rows) const {
+  const GemmCost whole = gemm_cost(rank, {&work, work.rank.m, GemmLibrary::cublaslt, 0, {}});
+  const Duration busy = std::max(Duration(), whole.time - whole.start);
+  return Duration::from_ps(
+      narrow(Int128{busy.ps()} * rows / std::max<std::int64_t>(1, work.rank.m)));
+}
+
+sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
+  const GemmKey key{rank,         call.rows,   call.work->rank.n,      call.work->rank.k,
+                    call.library, call.margin, std::string(call.label)};
+  const auto found = gemms_.find(key);
+  if (found != gemms_.end()) return found->second;
+
+  const GemmCost cost = gemm_cost(rank, call);
+  const sim::TileOrder order =
+      cost.kernel.persistent ? sim::TileOrder::static_shares : sim::TileOrder::one_cta_per_tile;
+  sim::KernelWriter kernel =
+      builder_.kernel(call.label, cost.kernel.persistent ? as_int(cost.grid) : 0);
+  kernel.cluster(as_int(cost.kernel.cluster_m * cost.kernel.cluster_n))
+      .footprint(cost.footprint)
+      .prologue(beyond_launch(cost.start))
+      .role(sim::Purpose::compute, order)
+      .range(cost.tiles, cost.tile_time(), matrix_demand)
+      .fluid(gemm_fluid(rank, *call.work, call.rows))
+      .l2(cost.l2_per_tile)
+      .memory(memory(rank), cost.hbm_per_tile);
+  if (cost.reduction > Duration()) {
+    // Parts of K are added up by all CTAs once the last is there.
+    kernel.range(cost.resident, cost.reduction, matrix_demand).fluid(Duration());
+  }
+  gemms_.emplace(key, kernel.id());
+  return kernel.id();
+}
+
+void LayerProgram::gemm(int rank, sim::StreamId stream, const GemmCall& call) {
+  if (call.rows <= 0) return;
+  const sim::KernelId kernel = gemm_kernel(rank, call);
+  host(rank).labelled(call.label).launch(stream, kernel);
+}
+
+// ---- operators that are no products ------------------------------------------------------------------------
+
+void LayerProgram::operate(int rank, sim::StreamId stream, const Operator& op) {
+  const SmBudget sms = site_.sms(rank);
+  const auto launch = [&](const KernelCost& cost) {
+    if (cost.tiles == 0) return;
+    sim::KernelWriter kernel = builder_.kernel(op.name, 0);
+    kernel.footprint(cost.footprint)
+        .prologue(beyond_launch(cost.start))
+        .role(sim::Purpose::compute, sim::TileOrder::one_cta_per_tile)
+        .range(cost.tiles, cost.tile_time, matrix_demand)
+        .fluid(std::max(Duration(), cost.time - cost.start))
+        .memory(memory(rank), cost.hbm_per_tile);
+    host(rank).labelled(op.name).launch(stream, kernel.id());
+  };
+  std::visit(Overloaded{
+                 [&](const MatmulWork& work) {
+                   gemm(rank, stream, {&work, work.rank.m, GemmLibrary::cublaslt, 0, op.name});
+                 },
+                 [&](const AttentionWork& work) {
+                   AttentionProblem problem;
+                   problem.batch = work.sequences;
+                   problem.query_tokens = work.query_length;
+                   problem.key_tokens = work.kv_length;
+                   problem.heads = work.heads;
+                   problem.kv_heads = work.kv_heads;
+                   problem.head_dim = work.head_dim;
+                   problem.causal = work.causal;
+                   problem.dtype = work.format.element;
+                   problem.backward = work.backward;
+                   launch(attention_cost(site_.profile, problem, sms));
+                 },
+                 [&](const ElementwiseWork&) {
+                   launch(memory_cost(site_.profile, op.read + op.written, sms));
+                 },
+             },
+             op.work);
+}
+
+void LayerProgram::memory_kernel(int rank, sim::StreamId stream, std::string_view label,
+                                 Bytes bytes, sim::Purpose purpose) {
+  const KernelCost cost = memory_cost(site_.profile, bytes, site_.sms(rank));
+  if (cost.tiles == 0) return;
+  sim::KernelWriter kernel = builder_.kernel(label, 0);
+  kernel.footprint(cost.footprint)
+      .prologue(beyond_launch(cost.start))
+      .role(purpose, sim::TileOrder::one_cta_per_tile)
+      .range(cost.tiles, cost.tile_time, copy_demand)
+      .memory(memory(rank), cost.hbm_per_tile);
+  host(rank).labelled(label).launch(stream, kernel.id());
+}
+
+// ---- collectives -------------------------------------------------------------------------------------------
+
+// A rank's bytes inside its node go to its neighbour in a ring, else evenly to its peers there; bytes that leave
+// the node go evenly to the ranks of the same place in the other nodes. On one switch both load one port alike.
+struct CollectivePeers {
+  std::vector<int> inside;
+  std::vector<int> outside;
+};
+
+namespace {
+
+CollectivePeers peers_of(const Site& site, CollectiveAlgorithm algorithm, int rank) {
+  const std::vector<std::int64_t>& node_of = site.built.node_of_rank;
+  const int ranks = site.ranks();
+  const auto node = [&](int r) { return node_of[static_cast<std::size_t>(r)]; };
+  std::map<std::int64_t, int> met;
+  std::vector<int> place(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) place[static_cast<std::size_t>(r)] = met[node(r)]++;
+  CollectivePeers peers;
+  const int next = (rank + 1) % ranks;
+  if (algorithm == CollectiveAlgorithm::ring && node(next) == node(rank)) {
+    peers.inside = {next};
+  }
+  for (int peer = 0; peer < ranks; ++peer) {
+    if (peer == rank) continue;
+    if (node(peer) == node(rank)) {
+      if (peers.inside.empty() || algorithm != CollectiveAlgorithm::ring)
+        peers.inside.push_back(peer);
+    } else if (place[static_cast<std::size_t>(peer)] == place[static_cast<std::size_t>(rank)]) {
+      peers.outside.push_back(peer);
+    }
+  }
+  return peers;
+}
+
+}  // namespace
+
+std::int64_t LayerProgram::use_denominator(const CollectiveCost& cost) const {
+  std::int64_t common = 1;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const CollectivePeers peers = peers_of(site_, cost.algorithm, rank);
+    for (const auto& group : {peers.inside, peers.outside}) {
+      for (const int peer : group) {
+        const sim::RouteId route =
+            site_.built.unicast[static_cast<std::size_t>(rank)][static_cast<std::size_t>(peer)];
+        const std::int64_t shares =
+            checked_multiply(site_.built.machine.routes.at(route.value()).denominator,
+                             static_cast<std::int64_t>(group.size()));
+        common = std::lcm(common, shares);
+      }
+    }
+  }
+  return checked_multiply(cost.denominator, common);
+}
+
+void LayerProgram::add_uses(const CollectiveCost& cost, int rank, std::int64_t denominator,
+                            sim::GangWriter& gang) const {
+  const std::int64_t scale = denominator / cost.denominator;
+  const PerByte& bytes = cost.per_byte;
+  gang.memory(memory(rank), checked_multiply(bytes.hbm_read + bytes.hbm_write, scale));
+  std::map<std::pair<bool, std::uint32_t>, std::int64_t> shares;
+  const CollectivePeers peers = peers_of(site_, cost.algorithm, rank);
+  const auto spread = [&](const std::vector<int>& group, std::int64_t numerator) {
+    for (const int peer : group) {
+      const sim::RouteId id =
+          site_.built.unicast[static_cast<std::size_t>(rank)][static_cast<std::size_t>(peer)];
+      const sim::Route& route = site_.built.machine.routes.at(id.value());
+      const std::int64_t part = checked_multiply(numerator, scale) /
+                                static_cast<std::int64_t>(group.size()) / route.denominator;
+      for (const sim::RouteShare& share : route.shares) {
+        shares[{share.on == sim::RouteShare::On::link, share.index}] +=
+            checked_multiply(part, share.numerator);
+      }
+    }
+  };
+  spread(peers.inside, bytes.egress);
+  spread(peers.outside, bytes.nic_egress);
+  for (const auto& [on, numerator] : shares) {
+    if (numerator == 0) continue;
+    if (on.first) {
+      gang.link(sim::LinkId(on.second), numerator);
+    } else if (site_.built.machine.switches.at(on.second).capacity) {
+      gang.fabric_switch(sim::SwitchId(on.second), numerator);
+    }
+  }
+}
+
+void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::string_view label,
+                              const std::vector<sim::StreamId>& streams) {
+  if (message == Bytes() || ranks() < 2) return;
+  const std::int64_t denominator = use_denominator(cost);
+  sim::GangWriter gang = builder_.gang(label, message, cost.rate_cap);
+  gang.start_latency(beyond_launch(cost.fixed(message))).denominator(denominator);
+  for (int rank = 0; rank < ranks(); ++rank) {
+    gang.member(sim::RankId(static_cast<std::uint32_t>(rank)), copy_demand);
+    add_uses(cost, rank, denominator, gang);
+  }
+  const int threads = as_int(cost.threads_per_cta);
+  const int ctas = std::max(1, as_int(cost.ctas));
+  for (int rank = 0; rank < ranks(); ++rank) {
+    sim::KernelWriter kernel =
+        builder_.gang_kernel(label, gang.id(), static_cast<std::uint32_t>(rank), ctas);
+    kernel.footprint(
+        {threads, threads * collective_registers_per_thread, collective_shared_memory});
+    host(rank).labelled(label).launch(streams.at(static_cast<std::size_t>(rank)), kernel.id());
+  }
+}
+
+}  // namespace weft::model

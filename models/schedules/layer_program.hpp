@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer's program under construction: every rank's host thread and streams, and what schedules append to them.
+//
+// Each rank has a process with one host thread, a compute stream and a communication stream of higher priority.
+// Boundaries follow one another on these streams, so that the tail of one may run under the head of the next
+// where their edges allow it; every schedule ends with the compute stream waiting for what its consumers need.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "models/schedules/site.hpp"
+#include "models/workloads/boundary.hpp"
+#include "models/workloads/operator.hpp"
+#include "sim/program_builder.hpp"
+
+namespace weft::model {
+
+/// Which product, on how many rows of it, and how.
+struct GemmCall {
+  const MatmulWork* work = nullptr;
+  std::int64_t rows = 0;  ///< of the rank's M
+  GemmLibrary library = GemmLibrary::cublaslt;
+  int margin = 0;  ///< SMs left to others
+  std::string_view label;
+};
+
+class LayerProgram {
+ public:
+  explicit LayerProgram(const Site& site);
+
+  [[nodiscard]] const Site& site() const { return site_; }
+  [[nodiscard]] int ranks() const { return site_.ranks(); }
+  [[nodiscard]] sim::ProgramBuilder& builder() { return builder_; }
+
+  /// The rank's host thread. Calls are tagged with the boundary that is being written.
+  [[nodiscard]] sim::CallWriter& host(int rank) { return hosts_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] sim::StreamId compute(int rank) const {
+    return streams_[static_cast<std::size_t>(rank)].compute;
+  }
+  [[nodiscard]] sim::StreamId communication(int rank) const {
+    return streams_[static_cast<std::size_t>(rank)].communication;
+  }
+  [[nodiscard]] sim::MemoryId memory(int rank) const {
+    return site_.built.memories[static_cast<std::size_t>(rank)].device;
+  }
+
+  /// Starts a boundary: what follows is tagged with its name.
+  void begin(std::string_view boundary);
+  /// Tags the calls that follow on a rank with the chunk and purpose.
+  void tag(int rank, int chunk, sim::Purpose purpose);
+
+  /// Makes one stream wait for all that another has been given so far.
+  void join(int rank, sim::StreamId waiter, sim::StreamId producer);
+
+  /// Launches a product (a part of its rows) on a stream.
+  void gemm(int rank, sim::StreamId stream, const GemmCall& call);
+  /// What the product costs under the call's library and margin.
+  [[nodiscard]] GemmCost gemm_cost(int rank, const GemmCall& call) const;
+  /// The share of the unchunked library product that these rows are, without launch: fluid time.
+  [[nodiscard]] Duration gemm_fluid(int rank, const MatmulWork& work, std::int64_t rows) const;
+
+  /// Launches an operator whole on a stream, with the library's kernels.
+  void operate(int rank, sim::StreamId stream, const Operator& op);
+
+  /// Launches a kernel that moves this many bytes in the rank's memory (a reduction of slots, say).
+  void memory_kernel(int rank, sim::StreamId stream, std::string_view label, Bytes bytes,
+                     sim::Purpose purpose);
+
+  /// Launches one collective of all ranks, on each rank's given stream.
+  void collective(const CollectiveCost& cost, Bytes message, std::string_view label,
+                  const std::vector<sim::StreamId>& streams);
+
+  /// Index of the rank's transport engine that serves this direction; none if the device has no such engine.
+  [[nodiscard]] std::optional<std::uint32_t> engine(int rank, sim::EngineDirection direction) const;
+
+  /// The start latency that a kernel adds to what the engine charges every launch.
+  [[nodiscard]] Duration beyond_launch(Duration start) const;
+
+  [[nodiscard]] sim::Program finish() { return builder_.finish(); }
+
+ private:
+  struct Streams {
+    sim::StreamId compute;
+    sim::StreamId communication;
+  };
+  using GemmKey =
+      std::tuple<int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary, int, std::string>;
+
+  sim::KernelId gemm_kernel(int rank, const GemmCall& call);
+  void add_uses(const CollectiveCost& cost, int rank, std::int64_t denominator,
+                sim::GangWriter& gang) const;
+  std::int64_t use_denominator(const CollectiveCost& cost) const;
+
+  const Site& site_;
+  sim::ProgramBuilder builder_;
+  std::vector<sim::CallWriter> hosts_;
+  std::vector<Streams> streams_;
+  std::map<GemmKey, sim::KernelId> gemms_;
+  std::string boundary_;
+};
+
+}  // namespace weft::model

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels and collectives cost on a site, each asked for once: a search asks for the same few again and
+// again. May be shared by threads.
+#pragma once
+
+#include <memory>
+
+#include "models/cost/collective.hpp"
+#include "models/cost/gemm.hpp"
+#include "models/cost/roofline.hpp"
+#include "models/profile/profile.hpp"
+
+namespace weft::model {
+
+class Prices {
+ public:
+  Prices(const Profile& profile, const Fabric& fabric);
+  ~Prices();
+
+  /// The library's kernel for this product on these SMs.
+  [[nodiscard]] GemmCost gemm(const GemmProblem& problem, const SmBudget& budget);
+  /// The library's collective for this message.
+  [[nodiscard]] CollectiveCost library(const CollectiveProblem& problem, Bytes message);
+  /// Our own collective over a transport; none where it cannot do it.
+  [[nodiscard]] std::optional<CollectiveCost> direct(const CollectiveProblem& problem,
+                                                     Transport transport, std::int64_t ctas);
+
+ private:
+  struct Tables;
+  const Profile profile_;
+  const Fabric fabric_;
+  std::unique_ptr<Tables> tables_;
+};
+
+}  // namespace weft::model

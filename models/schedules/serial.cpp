@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs without any fusion: the library's GEMMs and collectives, one after the other on one stream. It is the
+// answer to "do not overlap here", and the yardstick (C) of every other schedule.
+#include <algorithm>
+#include <memory>
+
+#include "models/schedules/fused.hpp"
+#include "models/schedules/layer_program.hpp"
+#include "models/schedules/registry.hpp"
+
+namespace weft::model {
+namespace {
+
+class Serial final : public Schedule {
+ public:
+  const ScheduleInfo& info() const override {
+    static const ScheduleInfo info{
+        .name = "serial",
+        .system = "weft",
+        .summary = "library kernels and library collectives, one after the other",
+        .citation =
+            "cuBLASLt and NCCL on one stream; NCCL's algorithm is the least-time one of the "
+            "profile",
+        .knobs = {}};
+    return info;
+  }
+
+  std::vector<std::string> refusals(const Boundary&, const Knobs&, const Site&) const override {
+    return {};
+  }
+
+  std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs&,
+                                               const Site& site) const override {
+    std::vector<std::vector<Transfer>> all;
+    for (const BoundaryCollective& collective : boundary.collectives) {
+      all.push_back(collective.group < 2 ? std::vector<Transfer>{}
+                                         : library_transfers(collective, site));
+    }
+    return all;
+  }
+
+  void expand(const Boundary& boundary, const Knobs&, const Site&,
+              LayerProgram& program) const override {
+    program.begin(boundary.name);
+    std::vector<bool> done(boundary.collectives.size(), false);
+    std::vector<bool> ran(boundary.operators.size(), false);
+    const auto run_collective = [&](std::size_t c) {
+      if (done[c]) return;
+      done[c] = true;
+      const BoundaryCollective& collective = boundary.collectives[c];
+      if (collective.group < 2) return;
+      std::vector<sim::StreamId> streams;
+      for (int rank = 0; rank < program.ranks(); ++rank) {
+        program.tag(rank, 0, sim::Purpose::communication);
+        streams.push_back(program.compute(rank));
+      }
+      program.collective(program.site().prices->library(problem_of(collective, program.site()),
+                                                        collective.message),
+                         collective.message, collective.name, streams);
+    };
+    const auto produced = [&](std::size_t c) {
+      return std::all_of(boundary.pairs.begin(), boundary.pairs.end(), [&](const Pairing& pair) {
+        return pair.collective != c || pair.relation != Relation::produces || ran[pair.op];
+      });
+    };
+    for (std::size_t op = 0; op < boundary.operators.size(); ++op) {
+      for (std::size_t c = 0; c < boundary.collectives.size(); ++c) {
+        if (relation_of(boundary, c, op) == Relation::consumes) run_collective(c);
+      }
+      for (int rank = 0; rank < program.ranks(); ++rank) {
+        program.tag(rank, 0, sim::Purpose::compute);
+        program.operate(rank, program.compute(rank), boundary.operators[op]);
+      }
+      ran[op] = true;
+      for (std::size_t c = 0; c < boundary.collectives.size(); ++c) {
+        if (relation_of(boundary, c, op) == Relation::produces && produced(c)) run_collective(c);
+      }
+    }
+    for (std::size_t c = 0; c < boundary.collectives.size(); ++c) run_collective(c);
+  }
+
+  Knobs normalised(const Boundary&, const Knobs& knobs, const Site&) const override {
+    return knobs;
+  }
+};
+
+const Registration registration(std::make_unique<Serial>());
+
+}  // namespace
+}  // namespace weft::model

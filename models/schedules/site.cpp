@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/schedules/site.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "sim/units/check.hpp"
+
+namespace weft::model {
+namespace {
+
+Bandwidth scaled(Bandwidth bandwidth, double factor) {
+  return Bandwidth::from_bytes_per_second(
+      std::llround(static_cast<double>(bandwidth.bytes_per_second()) * factor));
+}
+
+// The profile's entry for a path, if it has one: what is not calibrated stays as the machine file says.
+template <class Costs>
+const Costs* on_path(const std::vector<Costs>& all, CopyPath path) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Costs& each) { return each.path == path; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+CopyPath path_of(sim::EngineDirection direction, bool peers) {
+  switch (direction) {
+    case sim::EngineDirection::inbound:
+      return peers ? CopyPath::from_peer : CopyPath::from_host;
+    case sim::EngineDirection::outbound:
+    case sim::EngineDirection::any:
+      return peers ? CopyPath::to_peer : CopyPath::to_host;
+    case sim::EngineDirection::local:
+      return CopyPath::same_device;
+  }
+  return CopyPath::same_device;
+}
+
+void apply_control(const ControlCosts& costs, sim::Machine& machine) {
+  sim::ControlLatency& control = machine.control;
+  control.launch = costs.launch.value;
+  control.kernel_drain = costs.kernel_drain.value;
+  control.event_hop = costs.event_hop.value;
+  control.signal_same_sm = costs.signal_same_sm.value;
+  control.signal_same_device = costs.signal_same_device.value;
+  control.signal_peer = costs.signal_peer.value;
+  control.signal_host = costs.signal_host.value;
+  control.stream_memory_op = costs.stream_memory_op.value;
+  control.launch_jitter = costs.launch_jitter.value;
+  for (sim::Process& process : machine.processes) {
+    process.launch_cost = costs.host_call.value;
+    process.graph_launch_cost = costs.graph_launch.value;
+  }
+}
+
+void apply_engines(const Profile& profile, bool peers, sim::Machine& machine) {
+  for (sim::Device& device : machine.devices) {
+    for (sim::TransportEngine& engine : device.engines) {
+      const CopyEngineCosts* costs =
+          on_path(profile.copy_engines, path_of(engine.direction, peers));
+      if (costs == nullptr)
+        costs = on_path(profile.copy_engines, path_of(engine.direction, !peers));
+      if (costs == nullptr) continue;
+      engine.start_cost = costs->start.value;
+      engine.rate = costs->rate.value;
+    }
+  }
+}
+
+// What the path to host memory really carries bounds its links: their raw rate counts packet headers.
+void apply_host_links(const Profile& profile, topology::Built& built) {
+  const auto bound = [&](const std::vector<sim::RouteId>& routes, CopyPath path) {
+    const CopyEngineCosts* costs = on_path(profile.copy_engines, path);
+    if (costs == nullptr) return;
+    for (const sim::RouteId id : routes) {
+      for (const sim::RouteShare& share : built.machine.routes.at(id.value()).shares) {
+        if (share.on != sim::RouteShare::On::link) continue;
+        sim::Link& link = built.machine.links.at(share.index);
+        link.capacity_per_direction = std::min(link.capacity_per_direction, costs->rate.value);
+      }
+    }
+  };
+  bound(built.from_host, CopyPath::from_host);
+  bound(built.to_host, CopyPath::to_host);
+}
+
+void apply_memory(const Profile& profile, sim::Machine& machine) {
+  if (!profile.memory) return;
+  for (sim::Memory& memory : machine.memories) {
+    if (memory.device)
+      memory.bandwidth = scaled(memory.bandwidth, profile.memory->hbm_efficiency.value);
+  }
+}
+
+Fabric fabric_between(const topology::Built& built) {
+  Fabric fabric;
+  const int ranks = static_cast<int>(built.machine.ranks.size());
+  for (int from = 0; from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) {
+      if (from == to) continue;
+      const sim::Route& route = built.machine.routes.at(
+          built.unicast[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].value());
+      // A route's rate is that of its narrowest link for the share that the link carries.
+      std::optional<Bandwidth> rate;
+      for (const sim::RouteShare& share : route.shares) {
+        if (share.on != sim::RouteShare::On::link) continue;
+        const sim::Link& link = built.machine.links.at(share.index);
+        const Bandwidth whole = Bandwidth::from_bytes_per_second(
+            narrow(Int128{link.capacity_per_direction.bytes_per_second()} * route.denominator /
+                   share.numerator));
+        if (!rate || whole < *rate) rate = whole;
+      }
+      if (!rate) continue;
+      const bool crosses = built.node_of_rank[static_cast<std::size_t>(from)] !=
+                           built.node_of_rank[static_cast<std::size_t>(to)];
+      Bandwidth& slot = crosses ? fabric.nic_per_direction : fabric.gpu_per_direction;
+      Duration& latency = crosses ? fabric.nic_latency : fabric.gpu_latency;
+      if (slot == Bandwidth() || *rate < slot) slot = *rate;
+      latency = std::max(latency, route.latency);
+    }
+  }
+  fabric.switch_reduces = !built.reduce.empty() && !built.multicast.empty();
+  std::set<std::uint32_t> nics;
+  for (const sim::Route& route : built.machine.routes) {
+    if (route.nic) nics.insert(route.nic->value());
+  }
+  const std::set<std::int64_t> nodes(built.node_of_rank.begin(), built.node_of_rank.end());
+  if (!nodes.empty()) fabric.nics_per_node = static_cast<std::int64_t>(nics.size() / nodes.size());
+  return fabric;
+}
+
+CollectiveProblem group_of(const topology::Built& built) {
+  CollectiveProblem group;
+  const std::vector<std::int64_t>& node_of = built.node_of_rank;
+  group.ranks = static_cast<std::int64_t>(node_of.size());
+  group.nodes =
+      static_cast<std::int64_t>(std::set<std::int64_t>(node_of.begin(), node_of.end()).size());
+  for (std::size_t rank = 0; rank < node_of.size(); ++rank) {
+    if (node_of[rank] != node_of[(rank + 1) % node_of.size()]) ++group.crossings;
+  }
+  return group;
+}
+
+}  // namespace
+
+SmBudget Site::sms(int rank, int margin) const {
+  const sim::Rank& place = built.machine.ranks.at(static_cast<std::size_t>(rank));
+  SmBudget budget{place.sms_per_gpc.empty() ? built.machine.device(place.device).sms.sms_per_gpc
+                                            : place.sms_per_gpc};
+  WEFT_CHECK(margin >= 0 && margin < budget.sms(), "a margin of {} leaves nothing of {} SMs",
+             margin, budget.sms());
+  for (auto gpc = budget.sms_per_gpc.rbegin(); margin > 0; ++gpc) {
+    const int taken = std::min(margin, *gpc);
+    *gpc -= taken;
+    margin -= taken;
+  }
+  return budget;
+}
+
+Site make_site(const topology::MachineSpec& machine, const Profile& profile,
+               const std::vector<topology::RankPlace>& places,
+               const std::vector<topology::Override>& overrides) {
+  Site site;
+  site.built = topology::build(machine, places, overrides);
+  site.profile = profile;
+  const bool peers = site.built.machine.devices.size() > 1;
+  apply_control(profile.control, site.built.machine);
+  apply_engines(profile, peers, site.built.machine);
+  apply_host_links(profile, site.built);
+  apply_memory(profile, site.built.machine);
+  site.fabric = fabric_between(site.built);
+  site.group = group_of(site.built);
+  site.prices = std::make_shared<Prices>(site.profile, site.fabric);
+  return site;
+}
+
+}  // namespace weft::model
