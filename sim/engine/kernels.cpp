@@ -84,6 +84,8 @@ void Simulation::launch(std::uint32_t index, std::uint32_t queue) {
   run.held = false;
   run.successor = kNone;
   run.gang = kNone;
+  run.behind = kNone;
+  run.followers.clear();
   run.turn = stream.turn;
   run.dispatched = now_;
   run.first_start = -1;
@@ -163,6 +165,20 @@ void Simulation::kernel_ready(std::uint32_t slot) {
   KernelRun& run = runs_[slot];
   Pool& pool = pools_[run.pool];
   pool.launching.erase(std::find(pool.launching.begin(), pool.launching.end(), slot));
+  if (held_by_race(slot)) return;
+  queue_for_sms(slot);
+  for (std::size_t i = 0; i < runs_[slot].followers.size(); ++i) {
+    const std::uint32_t follower = runs_[slot].followers[i];
+    runs_[follower].ready = now_;
+    queue_for_sms(follower);
+  }
+  runs_[slot].followers.clear();
+}
+
+// The run is ready: it waits for SMs behind those that go first.
+void Simulation::queue_for_sms(std::uint32_t slot) {
+  KernelRun& run = runs_[slot];
+  Pool& pool = pools_[run.pool];
   if (recording()) stall(run.command, StallReason::launch, run.dispatched, now_);
   if (run.ctas == 0) {
     run.first_start = now_;
@@ -172,6 +188,7 @@ void Simulation::kernel_ready(std::uint32_t slot) {
   }
   auto goes_before = [&](std::uint32_t other) {
     const KernelRun& its = runs_[other];
+    if (run.behind == other || its.behind == slot) return run.behind == other;
     const int mine = compiled_.streams[run.stream].priority;
     const int theirs = compiled_.streams[its.stream].priority;
     if (mine != theirs) return theirs > mine;

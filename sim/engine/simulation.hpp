@@ -83,6 +83,7 @@ class Simulation {
   void build_pools();
   void launch(std::uint32_t command, std::uint32_t queue);
   void kernel_ready(std::uint32_t run);
+  void queue_for_sms(std::uint32_t run);
   void place(std::uint32_t pool);
   void place_run(std::uint32_t run);
   void make_roles(std::uint32_t run);
@@ -97,6 +98,10 @@ class Simulation {
   void trigger(std::uint32_t run);
   [[nodiscard]] std::uint32_t pool_for(std::uint32_t stream, const Kernel& kernel);
   [[nodiscard]] SmPool idle_pool(const Rank& rank) const;
+
+  // races.cpp
+  bool held_by_race(std::uint32_t run);
+  [[nodiscard]] bool both_fit(std::uint32_t first, std::uint32_t second) const;
 
   // crews.cpp: tiles
   void mark_role(std::uint32_t role_run);

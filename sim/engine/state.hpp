@@ -112,11 +112,11 @@ struct KernelRun {
   int ctas = 0;
   int placed = 0;
   int ended = 0;
-  bool single_role = true;  ///< of each CTA: it ends with the role
-  bool held = false;        ///< its first tiles wait for the predecessor's end
-  bool ready_now = false;
+  bool single_role = true;          ///< of each CTA: it ends with the role
+  bool held = false;                ///< its first tiles wait for the predecessor's end
   std::uint32_t successor = kNone;  ///< a programmatic launch that waits for this one's end
   std::uint32_t gang = kNone;       ///< gang run
+  std::uint32_t behind = kNone;     ///< a race is decided so that this run goes after that one
   std::int64_t turn = 0;
   std::int64_t dispatched = 0;
   std::int64_t ready = 0;
@@ -124,7 +124,8 @@ struct KernelRun {
   std::vector<std::uint32_t> roles;      ///< role runs
   std::vector<std::uint8_t> roles_left;  ///< by CTA, unless single_role
   std::vector<std::uint32_t> held_crews;
-  std::vector<std::uint32_t> batches;  ///< of a gang's member
+  std::vector<std::uint32_t> batches;    ///< of a gang's member
+  std::vector<std::uint32_t> followers;  ///< runs that are ready and go behind this one
 };
 
 struct RoleRun {

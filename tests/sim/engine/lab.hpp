@@ -2,12 +2,24 @@
 // Small machines with round numbers, and a sink that keeps what a run tells.
 #pragma once
 
+#include <ostream>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "sim/machine.hpp"
 #include "sim/program_builder.hpp"
 #include "sim/record.hpp"
 #include "sim/run.hpp"
+#include "sim/units/format.hpp"
+
+namespace weft {
+
+inline void PrintTo(Duration duration, std::ostream* out) {
+  *out << fmt::format("{}", duration);
+}
+
+}  // namespace weft
 
 namespace weft::sim::lab {
 
