@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small kernels that time one mechanism each: launches, hops between streams, flags between SMs.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/sm90/options.hpp"
+
+namespace weft::kernels {
+
+/// When a stamp kernel ran.
+struct Stamp {
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
+};
+
+/// Records when it starts and, `hold_ns` later, when it ends.
+void launch_stamp(Stamp* stamp, std::uint64_t hold_ns, int ctas, cudaStream_t stream);
+
+/// Two CTAs answer each other `rounds` times through a pair of flags; `elapsed_ns` is the whole time.
+/// A round that takes over a second ends the kernel with an elapsed time of zero.
+void launch_ping_pong(Signal* flags, int rounds, std::uint64_t* elapsed_ns,
+                      cudaStream_t stream);
+
+/// Multiprocessor cycles that pass in `hold_ns`: the clock the SMs really run at.
+void launch_clock_probe(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns, cudaStream_t stream);
+
+/// One side of a ping-pong between devices: waits on `mine`, answers on `theirs`; the side that
+/// `starts` goes first.
+void launch_ping_pong_side(Signal* mine, Signal* theirs, bool starts, int rounds,
+                           std::uint64_t* elapsed_ns, cudaStream_t stream);
+
+}  // namespace weft::kernels
