@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
+#include <zlib.h>
 
 #include "calibration/sample/sample_file.hpp"
 #include "calibration/sample/sample_json.hpp"
@@ -20,7 +19,9 @@ namespace {
 constexpr int kGzipWindow = 15 + 16;
 constexpr int kMemoryLevel = 8;
 
-bool is_compressed(const std::filesystem::path& file) { return file.extension() == ".gz"; }
+bool is_compressed(const std::filesystem::path& file) {
+  return file.extension() == ".gz";
+}
 
 bool is_sample_file(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
@@ -58,8 +59,7 @@ std::string decompress(const std::string& packed, const std::filesystem::path& f
     if (status == Z_STREAM_END && stream.avail_in > 0) status = inflateReset(&stream);
   } while (status == Z_OK);
   inflateEnd(&stream);
-  if (status != Z_STREAM_END)
-    refuse(file, "this is no whole gzip file", "was it cut short?");
+  if (status != Z_STREAM_END) refuse(file, "this is no whole gzip file", "was it cut short?");
   return text;
 }
 

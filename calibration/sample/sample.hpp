@@ -88,8 +88,8 @@ struct Sample {
   Case what;
   Kernel kernel;
   Conditions conditions;
-  std::vector<Duration> times;        ///< every repetition, in the order in which they ran
-  std::vector<int> throttled;         ///< repetitions during which the device throttled
+  std::vector<Duration> times;  ///< every repetition, in the order in which they ran
+  std::vector<int> throttled;   ///< repetitions during which the device throttled
   std::vector<std::int64_t> background_bytes_per_second;  ///< one a repetition, or none
   std::optional<double> check;  ///< worst error over its tolerance; at most 1 is right
   int run = 0;                  ///< index into the runs of its set

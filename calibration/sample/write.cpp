@@ -76,7 +76,8 @@ Value case_to_value(const Case& what) {
   put(object, "model", what.model);
   put(object, "boundary", what.boundary);
   if (what.shape)
-    object.set("shape", Value::object({{"m", what.shape->m}, {"n", what.shape->n}, {"k", what.shape->k}}));
+    object.set("shape",
+               Value::object({{"m", what.shape->m}, {"n", what.shape->n}, {"k", what.shape->k}}));
   put(object, "dtype", what.dtype);
   put(object, "library", what.library);
   put(object, "backend", what.backend);

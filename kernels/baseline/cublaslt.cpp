@@ -2,7 +2,6 @@
 #include "kernels/baseline/cublaslt.hpp"
 
 #include <dlfcn.h>
-
 #include <stdexcept>
 
 #include <cublasLt.h>
@@ -87,7 +86,8 @@ class CublasLt::Gemm {
     const cublasOperation_t transposed = CUBLAS_OP_T;
     WEFT_LT(table.desc_set(operation, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
     const std::int32_t target = problem.sm_target;
-    WEFT_LT(table.desc_set(operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &target, sizeof target));
+    WEFT_LT(
+        table.desc_set(operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &target, sizeof target));
     // The library is column-major: its A is W, its B is X, and its result is Y transposed.
     WEFT_LT(table.layout_create(&w, CUDA_R_16BF, k, n, problem.k));
     WEFT_LT(table.layout_create(&x, CUDA_R_16BF, k, m, problem.k));
@@ -122,7 +122,9 @@ CublasLt::~CublasLt() {
   static_cast<void>(state_->table.destroy(state_->handle));
 }
 
-std::size_t CublasLt::version() const { return state_->table.version(); }
+std::size_t CublasLt::version() const {
+  return state_->table.version();
+}
 
 std::vector<std::shared_ptr<const CublasLt::Gemm>> CublasLt::propose(const LibraryProblem& problem,
                                                                      int most) const {
@@ -178,8 +180,7 @@ struct GraphReader {
   static void look_up(const char* symbol, Function& function) {
     void* found = nullptr;
     cudaDriverEntryPointQueryResult result{};
-    WEFT_CUDA(
-        cudaGetDriverEntryPointByVersion(symbol, &found, 12040, cudaEnableDefault, &result));
+    WEFT_CUDA(cudaGetDriverEntryPointByVersion(symbol, &found, 12040, cudaEnableDefault, &result));
     if (result == cudaDriverEntryPointSuccess) function = reinterpret_cast<Function>(found);
   }
 };

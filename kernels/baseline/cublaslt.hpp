@@ -3,28 +3,28 @@
 // its heuristics and an SM-count target.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <cuda_runtime.h>
+
 namespace weft::kernels {
 
 /// The kernel that a library runs for a problem, as it tells and as a captured launch shows.
 struct LibraryKernel {
-  std::string name;     ///< of the device function; empty where the library hides it
-  int tile_rows = 0;    ///< rows of X a tile
-  int tile_columns = 0; ///< rows of W a tile
+  std::string name;      ///< of the device function; empty where the library hides it
+  int tile_rows = 0;     ///< rows of X a tile
+  int tile_columns = 0;  ///< rows of W a tile
   int tile_depth = 0;
   int stages = 0;
   int cluster_rows = 1;
   int cluster_columns = 1;
   int split_k = 1;
-  int grid = 0;         ///< CTAs
-  int threads = 0;      ///< a CTA
+  int grid = 0;     ///< CTAs
+  int threads = 0;  ///< a CTA
 };
 
 /// Y = X W^T in bf16 with fp32 accumulation: X [m, k], W [n, k], Y [m, n], all row-major and dense.

@@ -22,8 +22,8 @@ __device__ Bounds share_of(std::int64_t bytes, int cta, int ctas) {
   return {first, min(vectors, first + each)};
 }
 
-__device__ void copy_batch(uint4* target, const uint4* source, std::int64_t first, std::int64_t last,
-                           int unroll) {
+__device__ void copy_batch(uint4* target, const uint4* source, std::int64_t first,
+                           std::int64_t last, int unroll) {
   uint4 held[kVectorsInFlight];
   const std::int64_t at = first + threadIdx.x;
 #pragma unroll
@@ -36,8 +36,9 @@ __device__ void copy_batch(uint4* target, const uint4* source, std::int64_t firs
       device::store_stream(target + at + i * kTransferThreads, held[i]);
 }
 
-__device__ void reduce_batch(uint4* target, const TransferLaunch& launch, const TransferPiece& piece,
-                             std::int64_t first, std::int64_t last, int unroll) {
+__device__ void reduce_batch(uint4* target, const TransferLaunch& launch,
+                             const TransferPiece& piece, std::int64_t first, std::int64_t last,
+                             int unroll) {
   constexpr int kWidth = 4;
   for (int group = 0; group < unroll; group += kWidth) {
     float sum[kWidth][8] = {};
@@ -62,11 +63,11 @@ __device__ void reduce_batch(uint4* target, const TransferLaunch& launch, const 
 #pragma unroll
     for (int i = 0; i < kWidth; ++i)
       if (group + i < unroll && at + i * kTransferThreads < last)
-        device::store_stream(
-            target + at + i * kTransferThreads,
-            make_uint4(device::pack_bf16(sum[i][0], sum[i][1]), device::pack_bf16(sum[i][2], sum[i][3]),
-                       device::pack_bf16(sum[i][4], sum[i][5]),
-                       device::pack_bf16(sum[i][6], sum[i][7])));
+        device::store_stream(target + at + i * kTransferThreads,
+                             make_uint4(device::pack_bf16(sum[i][0], sum[i][1]),
+                                        device::pack_bf16(sum[i][2], sum[i][3]),
+                                        device::pack_bf16(sum[i][4], sum[i][5]),
+                                        device::pack_bf16(sum[i][6], sum[i][7])));
   }
 }
 
@@ -124,7 +125,8 @@ __global__ void __launch_bounds__(kTransferThreads, 1) transfer(const TransferLa
     auto* target = reinterpret_cast<uint4*>(launch.targets[piece.target] + piece.target_offset);
     const auto* source =
         reinterpret_cast<const uint4*>(launch.sources[piece.first_source] + piece.source_offset);
-    const Bounds share = share_of(piece.bytes, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+    const Bounds share =
+        share_of(piece.bytes, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
     const std::int64_t step = std::int64_t{unroll} * kTransferThreads;
     for (std::int64_t first = share.first; first < share.last; first += step) {
       device::keep_pace(start, moved, pace);

@@ -3,11 +3,11 @@
 // together, with the signals that a piece waits for and posts. The collectives are lists of pieces.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 #include "kernels/sm90/options.hpp"
 
@@ -29,9 +29,9 @@ struct TransferPiece {
   std::uint16_t first_source = 0;
   std::uint16_t sources = 1;  ///< more than one: their bf16 sum, added in fp32 in this order
   std::uint16_t target = 0;
-  std::uint16_t chunk = 0;                     ///< for error records
-  std::uint32_t wait_signal = kNoSignal;       ///< index into `waits`
-  std::uint32_t post_signal = kNoSignal;       ///< index into `posts`
+  std::uint16_t chunk = 0;                ///< for error records
+  std::uint32_t wait_signal = kNoSignal;  ///< index into `waits`
+  std::uint32_t post_signal = kNoSignal;  ///< index into `posts`
 };
 
 /// Why a launch of communication CTAs gave up: a wait outlived its clock budget.
@@ -61,7 +61,7 @@ struct TransferLaunch {
   std::uint64_t wait_budget_ns = 5'000'000'000;
   int rank = 0;
   int ctas = 1;
-  double bytes_per_ns = 0;       ///< pace of all CTAs together; 0 lets them run free
+  double bytes_per_ns = 0;           ///< pace of all CTAs together; 0 lets them run free
   std::int64_t in_flight_bytes = 0;  ///< outstanding bytes a CTA; 0 takes what the kernel can hold
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/conditions.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <dlfcn.h>
 #include <mutex>
 #include <thread>
 
@@ -33,7 +32,8 @@ struct Nvml {
     void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return false;
     const auto find = [library](const char* symbol, auto& function) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
       return function != nullptr;
     };
     return find("nvmlInit_v2", init) && find("nvmlDeviceGetHandleByPciBusId_v2", handle) &&
@@ -105,7 +105,8 @@ struct ConditionWatch::State {
       const Reading reading = read();
       {
         const std::lock_guard lock(mutex);
-        if (readings.size() == kKept) readings.erase(readings.begin(), readings.begin() + kKept / 2);
+        if (readings.size() == kKept)
+          readings.erase(readings.begin(), readings.begin() + kKept / 2);
         readings.push_back(reading);
       }
       std::this_thread::sleep_for(kPeriod);
@@ -115,7 +116,8 @@ struct ConditionWatch::State {
 
 ConditionWatch::ConditionWatch(int device) : state_(std::make_unique<State>()) {
   std::array<char, 64> bus{};
-  if (cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device) != cudaSuccess) return;
+  if (cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device) != cudaSuccess)
+    return;
   if (!state_->nvml.load() || state_->nvml.handle(bus.data(), &state_->device) != 0) return;
   std::array<char, 96> version{};
   if (state_->nvml.driver(version.data(), static_cast<unsigned int>(version.size())) == 0)
@@ -142,6 +144,8 @@ std::vector<Reading> ConditionWatch::between(std::int64_t from_ns, std::int64_t 
   return found;
 }
 
-std::string ConditionWatch::driver_version() const { return state_->driver; }
+std::string ConditionWatch::driver_version() const {
+  return state_->driver;
+}
 
 }  // namespace weft::kernels

@@ -33,14 +33,17 @@ __device__ float normal(std::uint64_t word) {
   return (sum - kMean) / kDeviation;
 }
 
-__global__ void random_kernel(unsigned int* target, std::size_t pairs, std::uint64_t seed, float scale) {
+__global__ void random_kernel(unsigned int* target, std::size_t pairs, std::uint64_t seed,
+                              float scale) {
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < pairs;
        i += std::size_t{gridDim.x} * blockDim.x)
-    target[i] = device::pack_bf16(scale * normal(mix(seed + 2 * i)), scale * normal(mix(seed + 2 * i + 1)));
+    target[i] =
+        device::pack_bf16(scale * normal(mix(seed + 2 * i)), scale * normal(mix(seed + 2 * i + 1)));
 }
 
 __device__ float value(const std::byte* array, std::int64_t index) {
-  return __uint_as_float(static_cast<unsigned int>(reinterpret_cast<const unsigned short*>(array)[index]) << 16);
+  return __uint_as_float(
+      static_cast<unsigned int>(reinterpret_cast<const unsigned short*>(array)[index]) << 16);
 }
 
 __device__ void atomic_max(float* target, float candidate) {
@@ -90,7 +93,8 @@ __global__ void product_kernel(const ProductCheck check, CheckResult* result) {
   atomicAdd(&result->sampled, 1u);
 }
 
-__global__ void poison_kernel(const unsigned short* out, std::int64_t elements, CheckResult* result) {
+__global__ void poison_kernel(const unsigned short* out, std::int64_t elements,
+                              CheckResult* result) {
   unsigned long long found = 0;
   for (std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; i < elements;
        i += std::int64_t{gridDim.x} * blockDim.x)
@@ -98,7 +102,8 @@ __global__ void poison_kernel(const unsigned short* out, std::int64_t elements, 
   if (found != 0) atomicAdd(&result->poison, found);
 }
 
-__global__ void equal_kernel(const uint4* a, const uint4* b, std::size_t vectors, CheckResult* result) {
+__global__ void equal_kernel(const uint4* a, const uint4* b, std::size_t vectors,
+                             CheckResult* result) {
   unsigned long long found = 0;
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < vectors;
        i += std::size_t{gridDim.x} * blockDim.x)
@@ -128,8 +133,8 @@ __global__ void sum_kernel(const std::byte* out, const Addends addends, std::int
 
 void fill_random_bf16(std::byte* target, std::size_t bytes, std::uint64_t seed, float scale,
                       cudaStream_t stream) {
-  random_kernel<<<kBlocks, kThreads, 0, stream>>>(reinterpret_cast<unsigned int*>(target), bytes / 4,
-                                                  seed, scale);
+  random_kernel<<<kBlocks, kThreads, 0, stream>>>(reinterpret_cast<unsigned int*>(target),
+                                                  bytes / 4, seed, scale);
   WEFT_CUDA(cudaGetLastError());
 }
 
@@ -140,15 +145,15 @@ void fill_poison(std::byte* target, std::size_t bytes, cudaStream_t stream) {
 void check_product(const ProductCheck& check, CheckResult* result, cudaStream_t stream) {
   product_kernel<<<check.samples, kThreads, 0, stream>>>(check, result);
   WEFT_CUDA(cudaGetLastError());
-  poison_kernel<<<kBlocks, kThreads, 0, stream>>>(reinterpret_cast<const unsigned short*>(check.out),
-                                                  check.m * check.n, result);
+  poison_kernel<<<kBlocks, kThreads, 0, stream>>>(
+      reinterpret_cast<const unsigned short*>(check.out), check.m * check.n, result);
   WEFT_CUDA(cudaGetLastError());
 }
 
 void check_equal(const std::byte* a, const std::byte* b, std::size_t bytes, CheckResult* result,
                  cudaStream_t stream) {
-  equal_kernel<<<kBlocks, kThreads, 0, stream>>>(reinterpret_cast<const uint4*>(a),
-                                                 reinterpret_cast<const uint4*>(b), bytes / 16, result);
+  equal_kernel<<<kBlocks, kThreads, 0, stream>>>(
+      reinterpret_cast<const uint4*>(a), reinterpret_cast<const uint4*>(b), bytes / 16, result);
   WEFT_CUDA(cudaGetLastError());
 }
 
@@ -158,7 +163,8 @@ void check_sum(const std::byte* out, const std::byte* const* addends, int count,
   Addends list{};
   for (int i = 0; i < count; ++i) list.at[i] = addends[i];
   list.count = count;
-  sum_kernel<<<kBlocks, kThreads, 0, stream>>>(out, list, static_cast<std::int64_t>(bytes / 2), result);
+  sum_kernel<<<kBlocks, kThreads, 0, stream>>>(out, list, static_cast<std::int64_t>(bytes / 2),
+                                               result);
   WEFT_CUDA(cudaGetLastError());
 }
 

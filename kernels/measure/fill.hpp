@@ -2,10 +2,10 @@
 // Inputs that are never zeros, outputs that are poisoned, and the check of what came out.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include <cuda_runtime.h>
 
 namespace weft::kernels {
 
@@ -19,15 +19,15 @@ void fill_poison(std::byte* target, std::size_t bytes, cudaStream_t stream);
 /// What a check found; zero it before use.
 struct CheckResult {
   unsigned long long poison = 0;  ///< elements that nobody wrote
-  float worst = 0;                ///< largest |out - reference| / tolerance over the sampled elements
+  float worst = 0;  ///< largest |out - reference| / tolerance over the sampled elements
   unsigned int sampled = 0;
 };
 
 /// One matrix product to check by sampled elements: rows [0, m) of out = x w^T (+ sum of addends).
 struct ProductCheck {
-  const std::byte* x = nullptr;  ///< [m, k] bf16
-  const std::byte* w = nullptr;  ///< [n, k] bf16
-  const std::byte* out = nullptr;  ///< [m, n] bf16
+  const std::byte* x = nullptr;      ///< [m, k] bf16
+  const std::byte* w = nullptr;      ///< [n, k] bf16
+  const std::byte* out = nullptr;    ///< [m, n] bf16
   const std::byte* addends[8] = {};  ///< [m, n] bf16 each
   int addend_count = 0;
   std::int64_t m = 0;

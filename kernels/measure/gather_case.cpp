@@ -21,7 +21,11 @@ using shapes::Rows;
 class GatherCase final : public BoundaryCase {
  public:
   GatherCase(Stage& stage, const Shape& shape, const GemmChoice& choice)
-      : stage_(stage), shape_(shape), choice_(choice), joints_(stage), ranks_(stage.memory().ranks()) {
+      : stage_(stage),
+        shape_(shape),
+        choice_(choice),
+        joints_(stage),
+        ranks_(stage.memory().ranks()) {
     const std::int64_t bytes = 2 * (shape.m * shape.k + shape.n * shape.k + shape.m * shape.n);
     sets_ = rotating_sets(bytes);
     const Ownership whole = ownership(1);
@@ -48,8 +52,7 @@ class GatherCase final : public BoundaryCase {
     auto made = std::make_shared<std::vector<Multiplier>>(buffers_.size());
     for (int set = 0; set < sets_; ++set)
       for (const int rank : stage_.running())
-        (*made)[index(set, rank)] =
-            multiplier(set, rank, {0, static_cast<int>(shape_.m)}, 0);
+        (*made)[index(set, rank)] = multiplier(set, rank, {0, static_cast<int>(shape_.m)}, 0);
     return [this, made](int repetition, cudaStream_t timed) {
       joints_.fork(timed);
       for (const int rank : stage_.running()) {
@@ -127,9 +130,7 @@ class GatherCase final : public BoundaryCase {
   };
 
   std::int64_t row_bytes() const { return 2 * shape_.k; }
-  Ownership ownership(int chunks) const {
-    return {static_cast<int>(shape_.m), ranks_, chunks};
-  }
+  Ownership ownership(int chunks) const { return {static_cast<int>(shape_.m), ranks_, chunks}; }
   std::size_t index(int set, int rank) const {
     std::size_t at = 0;
     while (stage_.running()[at] != rank) ++at;
@@ -145,11 +146,11 @@ class GatherCase final : public BoundaryCase {
     GemmChoice choice = choice_;
     choice.margin += margin;
     const Buffers& at = buffers(set, rank);
-    Multiplier made = make_multiplier(stage_, rank,
-                                      {rows.count(), shape_.n, shape_.k,
-                                       at.x + rows.begin * row_bytes(), at.w,
-                                       at.y + rows.begin * 2 * shape_.n},
-                                      choice);
+    Multiplier made =
+        make_multiplier(stage_, rank,
+                        {rows.count(), shape_.n, shape_.k, at.x + rows.begin * row_bytes(), at.w,
+                         at.y + rows.begin * 2 * shape_.n},
+                        choice);
     if (!made.kernel.name.empty()) kernel_ = made.kernel;
     return made;
   }
@@ -202,10 +203,12 @@ class GatherCase final : public BoundaryCase {
         for (std::size_t i = 0; i < pulls.size(); ++i) {
           if (pulls[i].bytes == 0) continue;
           Step step;
-          const int begin = static_cast<int>((pulls[i].target - buffers(set, rank).x) / row_bytes());
+          const int begin =
+              static_cast<int>((pulls[i].target - buffers(set, rank).x) / row_bytes());
           const int count = static_cast<int>(pulls[i].bytes / row_bytes());
           if (move) step.move = make_moves(stage_, rank, {pulls[i]}, cut);
-          if (multiply) step.multiply = multiplier(set, rank, {begin, begin + count}, cut.margin).run;
+          if (multiply)
+            step.multiply = multiplier(set, rank, {begin, begin + count}, cut.margin).run;
           steps.push_back(step);
         }
       }
@@ -264,8 +267,13 @@ class GatherCase final : public BoundaryCase {
         options.scheduler = choice_.scheduler;
         options.pace = {cut.pace_bytes_per_second, cut.in_flight_bytes};
         if (!multiply) continue;
-        const Product product{static_cast<int>(shape_.m), static_cast<int>(shape_.n),
-                              static_cast<int>(shape_.k), at.x, 0, at.w, 0};
+        const Product product{static_cast<int>(shape_.m),
+                              static_cast<int>(shape_.n),
+                              static_cast<int>(shape_.k),
+                              at.x,
+                              0,
+                              at.w,
+                              0};
         one.plan.push_back(
             plan_ag_gemm(product, {at.y, 0}, gather, options, stage_.workspace(rank)));
         kernel_ = describe(one.plan.back().tile(), one.plan.back().grid(), one.plan.back().name(),
@@ -286,7 +294,8 @@ class GatherCase final : public BoundaryCase {
   }
 
   /// Copies that each post the flag of their chunk.
-  std::function<void(cudaStream_t)> flagged_moves(int set, int rank, const Cut& cut, Signal* ready) {
+  std::function<void(cudaStream_t)> flagged_moves(int set, int rank, const Cut& cut,
+                                                  Signal* ready) {
     std::vector<std::function<void(cudaStream_t)>> parts;
     const std::vector<Move> list = moves(set, rank, cut.chunks);
     for (int step = 1; step < ranks_; ++step) {
@@ -307,8 +316,8 @@ class GatherCase final : public BoundaryCase {
   int ranks_;
   int sets_ = 1;
   Signal sequence_ = 0;
-  std::vector<Region> shards_;     ///< by set
-  std::vector<Buffers> buffers_;   ///< by set, then by running rank
+  std::vector<Region> shards_;    ///< by set
+  std::vector<Buffers> buffers_;  ///< by set, then by running rank
 };
 
 }  // namespace

@@ -32,13 +32,13 @@ std::function<void(cudaStream_t)> by_copy_engine(Stage& stage, const std::vector
 }  // namespace
 
 int rotating_sets(std::int64_t bytes) {
-  return static_cast<int>(
-      std::clamp((kPastTheCache + bytes - 1) / std::max<std::int64_t>(bytes, 1), std::int64_t{1},
-                 kMostSets));
+  return static_cast<int>(std::clamp((kPastTheCache + bytes - 1) / std::max<std::int64_t>(bytes, 1),
+                                     std::int64_t{1}, kMostSets));
 }
 
 std::function<void(cudaStream_t)> make_moves(Stage& stage, int rank, const std::vector<Move>& moves,
-                                             const Cut& cut, Signal* posts, const Signal* sequence) {
+                                             const Cut& cut, Signal* posts,
+                                             const Signal* sequence) {
   if (cut.mover == Mover::copy_engine) return by_copy_engine(stage, moves, posts, sequence);
   // Offsets are from one pair of bases: the list is of one case, whose moves may lie anywhere.
   std::vector<TransferPiece> pieces;

@@ -19,7 +19,6 @@ struct Move {
   std::int64_t bytes = 0;
 };
 
-
 /// Prepares moves that follow each other, driven by `rank`: one copy each, or one launch for all. With
 /// `posts`, move i raises flag i; the value to write is then read at each call from `sequence`.
 std::function<void(cudaStream_t)> make_moves(Stage& stage, int rank, const std::vector<Move>& moves,

@@ -62,8 +62,13 @@ Multiplier make_multiplier(Stage& stage, int rank, const Operands& operands,
   options.sms = choice.sms > 0 ? choice.sms : stage.memory().sms(rank);
   options.margin = choice.margin;
   options.scheduler = choice.scheduler;
-  const Product product{static_cast<int>(operands.m), static_cast<int>(operands.n),
-                        static_cast<int>(operands.k), operands.x, 0, operands.w, 0};
+  const Product product{static_cast<int>(operands.m),
+                        static_cast<int>(operands.n),
+                        static_cast<int>(operands.k),
+                        operands.x,
+                        0,
+                        operands.w,
+                        0};
   const Plan plan = plan_gemm(product, {operands.y, 0}, options, stage.workspace(rank));
   return {[plan](cudaStream_t stream) { plan.launch(stream); },
           describe(plan.tile(), plan.grid(), plan.name(), choice.scheduler)};

@@ -18,7 +18,7 @@ struct GemmChoice {
   int margin = 0;                ///< SMs left to others
   int tile = -1;                 ///< of our table; -1: chosen
   Scheduler scheduler = Scheduler::static_shares;
-  int proposal = 0;              ///< of the library's heuristics, best first
+  int proposal = 0;  ///< of the library's heuristics, best first
 };
 
 /// A product with its operands: y = x w^T, dense rows.
@@ -38,7 +38,8 @@ struct Multiplier {
 };
 
 /// Prepares a product on a rank; an empty one does nothing.
-Multiplier make_multiplier(Stage& stage, int rank, const Operands& operands, const GemmChoice& choice);
+Multiplier make_multiplier(Stage& stage, int rank, const Operands& operands,
+                           const GemmChoice& choice);
 
 /// What a plan of ours looks like in a sample.
 calibration::Kernel describe(int tile, int grid, std::string_view name, Scheduler scheduler);

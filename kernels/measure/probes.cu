@@ -41,8 +41,8 @@ __global__ void ping_pong_kernel(Signal* flags, int rounds, std::uint64_t* elaps
   play(mine, theirs, blockIdx.x == 0, rounds, blockIdx.x == 0 ? elapsed_ns : nullptr);
 }
 
-__global__ void ping_pong_side_kernel(Signal* mine, Signal* theirs, bool starts,
-                                      int rounds, std::uint64_t* elapsed_ns) {
+__global__ void ping_pong_side_kernel(Signal* mine, Signal* theirs, bool starts, int rounds,
+                                      std::uint64_t* elapsed_ns) {
   play(mine, theirs, starts, rounds, elapsed_ns);
 }
 
@@ -62,8 +62,7 @@ void launch_stamp(Stamp* stamp, std::uint64_t hold_ns, int ctas, cudaStream_t st
   WEFT_CUDA(cudaGetLastError());
 }
 
-void launch_ping_pong(Signal* flags, int rounds, std::uint64_t* elapsed_ns,
-                      cudaStream_t stream) {
+void launch_ping_pong(Signal* flags, int rounds, std::uint64_t* elapsed_ns, cudaStream_t stream) {
   ping_pong_kernel<<<2, 1, 0, stream>>>(flags, rounds, elapsed_ns);
   WEFT_CUDA(cudaGetLastError());
 }

@@ -2,9 +2,9 @@
 // Small kernels that time one mechanism each: launches, hops between streams, flags between SMs.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
+
+#include <cuda_runtime.h>
 
 #include "kernels/sm90/options.hpp"
 
@@ -21,8 +21,7 @@ void launch_stamp(Stamp* stamp, std::uint64_t hold_ns, int ctas, cudaStream_t st
 
 /// Two CTAs answer each other `rounds` times through a pair of flags; `elapsed_ns` is the whole time.
 /// A round that takes over a second ends the kernel with an elapsed time of zero.
-void launch_ping_pong(Signal* flags, int rounds, std::uint64_t* elapsed_ns,
-                      cudaStream_t stream);
+void launch_ping_pong(Signal* flags, int rounds, std::uint64_t* elapsed_ns, cudaStream_t stream);
 
 /// Multiprocessor cycles that pass in `hold_ns`: the clock the SMs really run at.
 void launch_clock_probe(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns, cudaStream_t stream);

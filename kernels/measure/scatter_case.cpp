@@ -21,7 +21,11 @@ using shapes::Rows;
 class ScatterCase final : public BoundaryCase {
  public:
   ScatterCase(Stage& stage, const Shape& shape, const GemmChoice& choice)
-      : stage_(stage), shape_(shape), choice_(choice), joints_(stage), ranks_(stage.memory().ranks()) {
+      : stage_(stage),
+        shape_(shape),
+        choice_(choice),
+        joints_(stage),
+        ranks_(stage.memory().ranks()) {
     sets_ = rotating_sets(2 * (shape.m * shape.k + shape.n * shape.k + shape.m * shape.n));
     const std::int64_t shard = ownership(1).shard_rows() * row_bytes();
     for (int set = 0; set < sets_; ++set) {
@@ -146,11 +150,11 @@ class ScatterCase final : public BoundaryCase {
     GemmChoice choice = choice_;
     choice.margin += margin;
     const Buffers& at = buffers(set, rank);
-    Multiplier made = make_multiplier(stage_, rank,
-                                      {rows.count(), shape_.n, shape_.k,
-                                       at.x + rows.begin * 2 * shape_.k, at.w,
-                                       at.partial + rows.begin * row_bytes()},
-                                      choice);
+    Multiplier made =
+        make_multiplier(stage_, rank,
+                        {rows.count(), shape_.n, shape_.k, at.x + rows.begin * 2 * shape_.k, at.w,
+                         at.partial + rows.begin * row_bytes()},
+                        choice);
     if (!made.kernel.name.empty()) kernel_ = made.kernel;
     return made;
   }
@@ -159,11 +163,13 @@ class ScatterCase final : public BoundaryCase {
     std::vector<const std::byte*> addends;
     for (int source = 0; source < ranks_; ++source) addends.push_back(arrived(set, rank, source));
     const std::int64_t bytes = ownership(1).shard(rank).count() * row_bytes();
-    return make_sum(stage_, rank, addends, buffers(set, rank).out, bytes, stage_.memory().sms(rank));
+    return make_sum(stage_, rank, addends, buffers(set, rank).out, bytes,
+                    stage_.memory().sms(rank));
   }
 
   /// The pull of one chunk of what a host peer adds to our rows; nothing where the peer runs.
-  std::function<void(cudaStream_t)> pull_of(int set, int rank, int peer, int chunk, const Cut& cut) {
+  std::function<void(cudaStream_t)> pull_of(int set, int rank, int peer, int chunk,
+                                            const Cut& cut) {
     if (stage_.memory().runs(peer)) return {};
     const Ownership rows = ownership(cut.chunks);
     const Rows own = rows.chunk(rank * cut.chunks + chunk);
@@ -196,21 +202,23 @@ class ScatterCase final : public BoundaryCase {
               one.multiply = multiplier(set, rank, chunk, cut.margin).run;
             if (move && chunk.count() > 0) {
               const std::int64_t offset = (chunk.begin - rows.shard(owner).begin) * row_bytes();
-              one.push = make_moves(stage_, rank,
-                                    {{buffers(set, rank).partial + chunk.begin * row_bytes(),
-                                      slot(set, owner, rank) + offset, rank, owner,
-                                      chunk.count() * row_bytes()}},
-                                    cut);
+              one.push = make_moves(
+                  stage_, rank,
+                  {{buffers(set, rank).partial + chunk.begin * row_bytes(),
+                    slot(set, owner, rank) + offset, rank, owner, chunk.count() * row_bytes()}},
+                  cut);
             }
             if (move) one.pull = pull_of(set, rank, owner, c, cut);
             program.steps.push_back(one);
           }
         }
         if (multiply)
-          program.steps.push_back({multiplier(set, rank, rows.shard(rank), cut.margin).run, {}, {}});
+          program.steps.push_back(
+              {multiplier(set, rank, rows.shard(rank), cut.margin).run, {}, {}});
         if (move) program.sum = sum_of(set, rank);
       }
-    return [this, made](int repetition, cudaStream_t timed) { run(*made, set_of(repetition), timed); };
+    return
+        [this, made](int repetition, cudaStream_t timed) { run(*made, set_of(repetition), timed); };
   }
 
   void run(const std::vector<Program>& programs, int set, cudaStream_t timed) {
@@ -282,8 +290,13 @@ class ScatterCase final : public BoundaryCase {
     return options;
   }
   Product product(int set, int rank) const {
-    return {static_cast<int>(shape_.m), static_cast<int>(shape_.n), static_cast<int>(shape_.k),
-            buffers(set, rank).x, 0, buffers(set, rank).w, 0};
+    return {static_cast<int>(shape_.m),
+            static_cast<int>(shape_.n),
+            static_cast<int>(shape_.k),
+            buffers(set, rank).x,
+            0,
+            buffers(set, rank).w,
+            0};
   }
 
   /// Tiles stay on this rank and post the flag of their chunk; copy engines take the chunks away.
@@ -310,11 +323,11 @@ class ScatterCase final : public BoundaryCase {
         Step one;
         if (chunk.count() > 0) {
           const std::int64_t offset = (chunk.begin - rows.shard(owner).begin) * row_bytes();
-          one.push = make_moves(stage_, rank,
-                                {{buffers(set, rank).partial + chunk.begin * row_bytes(),
-                                  slot(set, owner, rank) + offset, rank, owner,
-                                  chunk.count() * row_bytes()}},
-                                cut);
+          one.push = make_moves(
+              stage_, rank,
+              {{buffers(set, rank).partial + chunk.begin * row_bytes(),
+                slot(set, owner, rank) + offset, rank, owner, chunk.count() * row_bytes()}},
+              cut);
         }
         one.pull = pull_of(set, rank, owner, c, cut);
         program.steps.push_back(one);
@@ -344,8 +357,8 @@ class ScatterCase final : public BoundaryCase {
       const Rows rows = ownership(1).shard(other);
       std::byte* local = buffers(set, rank).partial + rows.begin * row_bytes();
       scatter.slots.push_back({other == rank || !move ? local : slot(set, other, rank), 0});
-      Signal* posted = runs ? landed[position(other)] + rank * cut.chunks
-                            : stage_.flags(rank, cut.chunks);
+      Signal* posted =
+          runs ? landed[position(other)] + rank * cut.chunks : stage_.flags(rank, cut.chunks);
       scatter.landed.push_back(posted);
       reduce.slots.push_back({other == rank ? local
                               : runs        ? slot(set, rank, other)
@@ -363,26 +376,26 @@ class ScatterCase final : public BoundaryCase {
     reduce.out = {buffers(set, rank).out, 0};
     if (!move) reduce = Reduce{};
     if (multiply) {
-      program.plan.push_back(plan_gemm_rs(product(set, rank), scatter, reduce,
-                                          options(rank, cut, move ? cut.margin - cut.ctas : cut.margin),
-                                          stage_.workspace(rank)));
+      program.plan.push_back(plan_gemm_rs(
+          product(set, rank), scatter, reduce,
+          options(rank, cut, move ? cut.margin - cut.ctas : cut.margin), stage_.workspace(rank)));
       return;
     }
     // The reduction keeps its launch; what tiles would have stored is moved by as many CTAs.
-    program.plan.push_back(plan_reduce(static_cast<int>(shape_.m), static_cast<int>(shape_.n), scatter,
-                                       reduce, nullptr, options(rank, cut, 0),
+    program.plan.push_back(plan_reduce(static_cast<int>(shape_.m), static_cast<int>(shape_.n),
+                                       scatter, reduce, nullptr, options(rank, cut, 0),
                                        stage_.workspace(rank)));
     for (int step = 1; step < ranks_; ++step) {
       const int owner = (rank + step) % ranks_;
       const Rows rows = ownership(1).shard(owner);
       if (rows.count() == 0) continue;
-      program.steps.push_back({{},
-                               make_moves(stage_, rank,
-                                          {{buffers(set, rank).partial + rows.begin * row_bytes(),
-                                            slot(set, owner, rank), rank, owner,
-                                            rows.count() * row_bytes()}},
-                                          cut),
-                               {}});
+      program.steps.push_back(
+          {{},
+           make_moves(stage_, rank,
+                      {{buffers(set, rank).partial + rows.begin * row_bytes(),
+                        slot(set, owner, rank), rank, owner, rows.count() * row_bytes()}},
+                      cut),
+           {}});
     }
   }
 
@@ -415,9 +428,9 @@ class ScatterCase final : public BoundaryCase {
   int ranks_;
   int sets_ = 1;
   Signal sequence_ = 0;
-  std::vector<Region> prepared_;             ///< by set: host peers' partials of our rows
-  std::vector<std::vector<Region>> slots_;   ///< by set, then by running source
-  std::vector<Buffers> buffers_;             ///< by set, then by running rank
+  std::vector<Region> prepared_;            ///< by set: host peers' partials of our rows
+  std::vector<std::vector<Region>> slots_;  ///< by set, then by running source
+  std::vector<Buffers> buffers_;            ///< by set, then by running rank
 };
 
 }  // namespace

@@ -96,7 +96,9 @@ const Stage::Proposal& Stage::propose(int rank, const LibraryProblem& problem, i
   return proposals_.emplace(key, std::move(made)).first->second;
 }
 
-Workspace& Stage::workspace(int rank) { return workspaces_.at(static_cast<std::size_t>(rank)); }
+Workspace& Stage::workspace(int rank) {
+  return workspaces_.at(static_cast<std::size_t>(rank));
+}
 
 void Stage::reset() {
   memory_->barrier();
@@ -142,8 +144,8 @@ Region Stage::shared_scratch(std::int64_t bytes) {
 
 Signal* Stage::flags(int rank, std::int64_t count) {
   Arena& arena = small_.at(static_cast<std::size_t>(rank));
-  return reinterpret_cast<Signal*>(
-      arena.region.at.at(0) + arena.take(count * std::int64_t{sizeof(Signal)}, "flags"));
+  return reinterpret_cast<Signal*>(arena.region.at.at(0) +
+                                   arena.take(count * std::int64_t{sizeof(Signal)}, "flags"));
 }
 
 TransferLaunch Stage::transfer(int rank, const std::vector<TransferPiece>& pieces) {
@@ -173,16 +175,16 @@ void Stage::refuse_wait_errors() {
       throw std::runtime_error(error->text());
     }
   if (const auto error = take_transfer_error())
-    throw std::runtime_error("rank " + std::to_string(error->rank) + ", communication CTA " +
-                             std::to_string(error->cta) + ": chunk " +
-                             std::to_string(error->chunk) + " expected " +
-                             std::to_string(error->expected) + " and saw " +
-                             std::to_string(error->seen));
+    throw std::runtime_error(
+        "rank " + std::to_string(error->rank) + ", communication CTA " +
+        std::to_string(error->cta) + ": chunk " + std::to_string(error->chunk) + " expected " +
+        std::to_string(error->expected) + " and saw " + std::to_string(error->seen));
 }
 
 double verdict(const CheckResult& result) {
   if (result.poison != 0)
-    throw std::runtime_error(std::to_string(result.poison) + " elements were not written or differ");
+    throw std::runtime_error(std::to_string(result.poison) +
+                             " elements were not written or differ");
   if (!(result.worst <= 1.0f))
     throw std::runtime_error("an element is off by " + std::to_string(result.worst) +
                              " times its tolerance");

@@ -31,17 +31,21 @@ cudaEvent_t Timer::event(std::size_t index) {
   return events_[index];
 }
 
-void Timer::close_gate() { memory_.wait(gate_, ++opened_, stream_); }
+void Timer::close_gate() {
+  memory_.wait(gate_, ++opened_, stream_);
+}
 
-void Timer::open_gate() { std::atomic_ref<Signal>(*gate_).store(opened_, std::memory_order_release); }
+void Timer::open_gate() {
+  std::atomic_ref<Signal>(*gate_).store(opened_, std::memory_order_release);
+}
 
-std::vector<Times> Timer::interleave(const std::vector<Enqueue>& work, int warm_up, int repetitions) {
+std::vector<Times> Timer::interleave(const std::vector<Enqueue>& work, int warm_up,
+                                     int repetitions) {
   memory_.enter(rank_);
   std::vector<Times> times(work.size());
   for (int i = -warm_up; i < repetitions; ++i) {
     for (std::size_t w = 0; w < work.size(); ++w) {
-      const std::size_t at =
-          2 * (static_cast<std::size_t>(std::max(i, 0)) * work.size() + w);
+      const std::size_t at = 2 * (static_cast<std::size_t>(std::max(i, 0)) * work.size() + w);
       close_gate();
       try {
         WEFT_CUDA(cudaEventRecord(event(at), stream_));

@@ -3,11 +3,11 @@
 // host's launch rate is in no time but where a launch is what is measured.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 #include <functional>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 #include "kernels/measure/conditions.hpp"
 #include "kernels/memory/symmetric_memory.hpp"

@@ -41,7 +41,8 @@ __device__ void add(Batch& batch, const std::byte* from, std::int64_t at, int un
     if (i < unroll) {
       const uint4 v = device::load_stream(source + i * kTrafficThreads);
       uint4& h = batch.held[i];
-      h = make_uint4(add_pair(h.x, v.x), add_pair(h.y, v.y), add_pair(h.z, v.z), add_pair(h.w, v.w));
+      h = make_uint4(add_pair(h.x, v.x), add_pair(h.y, v.y), add_pair(h.z, v.z),
+                     add_pair(h.w, v.w));
     }
 }
 
@@ -76,8 +77,7 @@ __global__ void __launch_bounds__(kTrafficThreads, 1) traffic(const TrafficLaunc
   const std::int64_t base = own * blockIdx.x;
   const double pace = launch.bytes_per_ns / gridDim.x;
   const std::uint64_t start = device::now_ns();
-  if (threadIdx.x == 0 && launch.resident != nullptr)
-    atomicAdd_system(launch.resident, 1u);
+  if (threadIdx.x == 0 && launch.resident != nullptr) atomicAdd_system(launch.resident, 1u);
   std::int64_t moved = 0;
   std::int64_t at = 0;
   for (int round = 0;; ++round) {

@@ -3,10 +3,10 @@
 // neighbour of a GEMM in the interference suites.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include <cuda_runtime.h>
 
 #include "kernels/sm90/options.hpp"
 
@@ -28,13 +28,13 @@ struct TrafficLaunch {
   const std::byte* source = nullptr;
   const std::byte* second = nullptr;  ///< the other operand of `reduce`
   std::byte* target = nullptr;
-  std::int64_t region_bytes = 0;           ///< a multiple of 64 KiB a CTA
-  const Signal* stop = nullptr;  ///< ends when this has reached `stop_value`
+  std::int64_t region_bytes = 0;  ///< a multiple of 64 KiB a CTA
+  const Signal* stop = nullptr;   ///< ends when this has reached `stop_value`
   Signal stop_value = 0;
-  Signal* resident = nullptr;       ///< raised by one by each CTA when it starts
-  TrafficRecord* records = nullptr;        ///< one a CTA
-  std::int64_t most_bytes = 0;             ///< a CTA also ends after this many bytes; 0: no such end
-  std::uint64_t budget_ns = 2'000'000'000; ///< and after this long in any case
+  Signal* resident = nullptr;        ///< raised by one by each CTA when it starts
+  TrafficRecord* records = nullptr;  ///< one a CTA
+  std::int64_t most_bytes = 0;       ///< a CTA also ends after this many bytes; 0: no such end
+  std::uint64_t budget_ns = 2'000'000'000;  ///< and after this long in any case
   int ctas = 1;
   double bytes_per_ns = 0;           ///< pace of all CTAs together; 0: free
   std::int64_t in_flight_bytes = 0;  ///< outstanding bytes a CTA; 0: what the kernel can hold

@@ -2,11 +2,11 @@
 // Turns a failing CUDA call into an exception that quotes the call.
 #pragma once
 
-#include <cuda.h>
-#include <cuda_runtime.h>
-
 #include <stdexcept>
 #include <string>
+
+#include <cuda.h>
+#include <cuda_runtime.h>
 
 namespace weft::kernels {
 

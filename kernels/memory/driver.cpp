@@ -12,8 +12,7 @@ template <typename Function>
 void look_up(const char* name, Function& function, unsigned int version = 12040) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
-  WEFT_CUDA(
-      cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
+  WEFT_CUDA(cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
   if (result == cudaDriverEntryPointSuccess) function = reinterpret_cast<Function>(found);
 }
 

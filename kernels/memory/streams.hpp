@@ -2,11 +2,11 @@
 // Streams and allocations with an owner.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <array>
 #include <cstddef>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 #include "kernels/memory/symmetric_memory.hpp"
 

@@ -3,13 +3,13 @@
 // each rank, signals, streams, a copy path and a barrier. Kernels see peer pointers only.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 #include "kernels/memory/driver.hpp"
 #include "kernels/sm90/options.hpp"

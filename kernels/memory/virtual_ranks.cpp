@@ -66,8 +66,8 @@ class VirtualRanks final : public SymmetricMemory {
     CUdevResourceDesc description{};
     WEFT_DRIVER(driver_.resource_generate_desc(&description, &part, 1));
     CUgreenCtx context{};
-    WEFT_DRIVER(driver_.green_context_create(&context, description, handle,
-                                             CU_GREEN_CTX_DEFAULT_STREAM));
+    WEFT_DRIVER(
+        driver_.green_context_create(&context, description, handle, CU_GREEN_CTX_DEFAULT_STREAM));
     contexts_.push_back(context);
     sms_.push_back(static_cast<int>(part.sm.smCount));
     int least = 0;
