@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/measure/suite_cells.hpp"
+
+#include <algorithm>
+
+namespace weft::kernels {
+namespace {
+
+using calibration::Background;
+using calibration::Case;
+
+Case named(const Suite& suite, const char* operation, const char* variant = "") {
+  Case what;
+  what.suite = suite.name;
+  what.operation = operation;
+  what.figure = "time";
+  what.library = "cuda";
+  what.variant = variant;
+  return what;
+}
+
+/// The link's pace where a transfer crosses a host link, free elsewhere.
+std::int64_t pace_of(const Suite& suite, const Case& base) {
+  return base.backend == "host_link" ? suite.link_pace_bytes_per_second : 0;
+}
+
+bool legal(const Suite& suite, const Case& base, int chunks) {
+  const std::int64_t ranks = base.ranks.value_or(1);
+  const std::int64_t shard = (base.shape->m + ranks - 1) / ranks;
+  return (shard + chunks - 1) / chunks >= suite.least_chunk_rows;
+}
+
+Case figure_of(const Case& base, const char* figure) {
+  Case what = base;
+  what.figure = figure;
+  return what;
+}
+
+/// B and C by each transport that the suite names; by CTAs with the most that it names.
+void add_unfused(const Suite& suite, const Case& base, std::vector<Case>& cases) {
+  cases.push_back(figure_of(base, "A"));
+  for (const std::string& transport : suite.transports) {
+    Case moved = figure_of(base, "B");
+    moved.transport = transport;
+    if (transport == "sm") {
+      moved.ctas = suite.ctas.empty() ? 8 : *std::max_element(suite.ctas.begin(), suite.ctas.end());
+      moved.pace_bytes_per_second = pace_of(suite, base);
+    }
+    Case serial = moved;
+    serial.figure = "C";
+    serial.schedule = "serial";
+    cases.push_back(moved);
+    cases.push_back(serial);
+  }
+}
+
+bool possible(const Case& base, const std::string& schedule) {
+  return schedule != "device_flag" || base.library == "weft";
+}
+
+}  // namespace
+
+std::vector<Case> primitive_cases(const Suite& suite) {
+  std::vector<Case> cases;
+  for (const char* operation :
+       {"launch", "launch_race", "event_hop", "stream_write", "signal_hop", "flag"})
+    cases.push_back(named(suite, operation));
+  for (const char* direction : {"to_device", "to_host", "device"})
+    for (const std::int64_t bytes : suite.sizes_bytes)
+      for (const char* variant : {"single", "chain"}) {
+        Case copy = named(suite, "copy", variant);
+        copy.transport = "copy_engine";
+        copy.direction = direction;
+        copy.bytes = bytes;
+        cases.push_back(copy);
+      }
+  for (const std::int64_t bytes : suite.sizes_bytes) {
+    if (bytes < (1 << 18)) continue;
+    for (const char* direction : {"both", "to_device", "to_host", "device"}) {
+      Case copy = named(suite, "copy", "paired");
+      copy.transport = "copy_engine";
+      copy.direction = direction;
+      copy.bytes = bytes;
+      cases.push_back(copy);
+    }
+  }
+  const std::int64_t large = suite.sizes_bytes.empty() ? 0 : suite.sizes_bytes.back();
+  for (const char* operation : {"sm_copy", "sm_sum"})
+    for (const char* direction : {"to_device", "to_host", "device"}) {
+      const bool sum = std::string(operation) == "sm_sum";
+      if (sum && std::string(direction) == "to_host") continue;
+      for (const int ctas : suite.ctas)
+        for (const std::int64_t in_flight : suite.in_flight_bytes)
+          for (const std::int64_t pace : suite.paces_bytes_per_second) {
+            if (pace > 0 && (std::string(direction) == "device" || in_flight > 0)) continue;
+            Case copy = named(suite, operation);
+            copy.transport = "sm";
+            copy.direction = direction;
+            copy.bytes = large;
+            copy.ctas = ctas;
+            copy.in_flight_bytes = in_flight;
+            copy.pace_bytes_per_second = pace;
+            cases.push_back(copy);
+          }
+    }
+  return cases;
+}
+
+std::vector<Case> collective_cases(const Suite& suite) {
+  std::vector<Case> cases;
+  for (const std::string& backend : suite.backends)
+    for (const int ranks : suite.ranks)
+      for (const char* operation : {"all_gather", "reduce_scatter", "all_reduce", "all_to_all"})
+        for (const std::int64_t bytes : suite.sizes_bytes)
+          for (const std::string& transport : suite.transports) {
+            const bool reduces = std::string(operation).find("reduce") != std::string::npos;
+            if (transport == "copy_engine" && reduces) continue;
+            for (const int ctas : transport == "sm" ? suite.ctas : std::vector<int>{0}) {
+              Case what = named(suite, operation);
+              what.library = "weft";
+              what.backend = backend;
+              what.ranks = ranks;
+              what.transport = transport;
+              what.bytes = bytes;
+              if (ctas > 0) what.ctas = ctas;
+              cases.push_back(what);
+            }
+          }
+  std::stable_sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) {
+    return std::pair(a.backend, *a.ranks) < std::pair(b.backend, *b.ranks);
+  });
+  return cases;
+}
+
+std::vector<Case> interference_cases(const Suite& suite, const Case& base) {
+  std::vector<Case> cases{figure_of(base, "alone")};
+  const auto add = [&](const Background& background) {
+    Case what = figure_of(base, "beside");
+    what.background = background;
+    cases.push_back(what);
+  };
+  for (const char* direction : {"to_device", "to_host", "device"})
+    add({"copy_engine", direction, "traffic_first", 0, 0, 0});
+  for (const int ctas : suite.ctas) {
+    for (const char* order : {"traffic_first", "gemm_first"}) {
+      add({"spin", "device", order, ctas, 0, 0});
+      add({"copy", "device", order, ctas, 0, 0});
+      add({"reduce", "device", order, ctas, 0, 0});
+      for (const std::int64_t pace : suite.paces_bytes_per_second) {
+        add({"copy", "to_device", order, ctas, pace, 0});
+        add({"copy", "to_host", order, ctas, pace, 0});
+      }
+    }
+    for (const std::int64_t in_flight : suite.in_flight_bytes) {
+      if (in_flight == 0) continue;
+      add({"copy", "to_device", "traffic_first", ctas, 0, in_flight});
+      add({"copy", "to_host", "traffic_first", ctas, 0, in_flight});
+    }
+  }
+  return cases;
+}
+
+std::vector<Case> boundary_cases(const Suite& suite, const Case& base) {
+  std::vector<Case> cases;
+  add_unfused(suite, base, cases);
+  for (const std::string& schedule : suite.schedules) {
+    if (!possible(base, schedule)) continue;
+    for (const std::string& transport : suite.transports)
+      for (const int chunks : suite.chunks) {
+        if (!legal(suite, base, chunks)) continue;
+        for (const int ctas : transport == "sm" ? suite.ctas : std::vector<int>{0}) {
+          Case cell = base;
+          cell.schedule = schedule;
+          cell.transport = transport;
+          cell.chunks = chunks;
+          cell.margin = 0;
+          if (transport == "sm") {
+            cell.ctas = ctas;
+            cell.margin = ctas;
+            cell.pace_bytes_per_second = pace_of(suite, base);
+          }
+          for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(cell, figure));
+        }
+      }
+  }
+  return cases;
+}
+
+std::vector<Case> decision_cases(const Suite& suite, const Case& base) {
+  std::vector<Case> cases;
+  add_unfused(suite, base, cases);
+  for (const std::string& schedule : suite.schedules) {
+    if (!possible(base, schedule)) continue;
+    for (const int chunks : suite.chunks) {
+      if (!legal(suite, base, chunks)) continue;
+      for (const std::string& transport : suite.transports)
+        for (const int margin : transport == "sm" ? suite.margins : std::vector<int>{0}) {
+          // A launch that holds its own communication CTAs leaves at least their SMs.
+          if (transport == "sm" && margin == 0 && schedule == "device_flag") continue;
+          Case cell = base;
+          cell.schedule = schedule;
+          cell.transport = transport;
+          cell.chunks = chunks;
+          cell.margin = margin;
+          if (transport == "sm") {
+            // The largest declared value up to the margin; 8 where there is none.
+            int most = 0;
+            for (const int ctas : suite.ctas)
+              if (ctas <= margin) most = std::max(most, ctas);
+            cell.ctas = margin == 0 ? 8 : most;
+            cell.pace_bytes_per_second = pace_of(suite, base);
+          }
+          for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(cell, figure));
+        }
+    }
+  }
+  return cases;
+}
+
+}  // namespace weft::kernels
