@@ -61,9 +61,10 @@ struct Suite {
   std::vector<std::int64_t> sizes_bytes;
   std::vector<std::int64_t> paces_bytes_per_second;
   std::vector<std::int64_t> in_flight_bytes;
-  std::int64_t link_pace_bytes_per_second = 0;  ///< 95 % of the link, what communication CTAs keep to
-  std::int64_t least_chunk_rows = 64;           ///< cells with thinner chunks are not legal
-  std::int64_t most_milliseconds = 0;           ///< products estimated longer are left out; 0: none
+  std::int64_t link_pace_bytes_per_second =
+      0;                               ///< 95 % of the link, what communication CTAs keep to
+  std::int64_t least_chunk_rows = 64;  ///< cells with thinner chunks are not legal
+  std::int64_t most_milliseconds = 0;  ///< products estimated longer are left out; 0: none
 };
 
 /// Reads a suite file; throws config::ConfigErrors.

@@ -13,7 +13,8 @@ std::vector<calibration::Case> primitive_cases(const Suite& suite);
 /// Collectives alone, by bytes, CTAs and copy engine.
 std::vector<calibration::Case> collective_cases(const Suite& suite);
 /// A product alone and beside each kind of traffic.
-std::vector<calibration::Case> interference_cases(const Suite& suite, const calibration::Case& base);
+std::vector<calibration::Case> interference_cases(const Suite& suite,
+                                                  const calibration::Case& base);
 /// A, B, C, and D, A_s and B_s of every cell of chunks x transport x schedule.
 std::vector<calibration::Case> boundary_cases(const Suite& suite, const calibration::Case& base);
 /// The same over margins too: A, B, C once, A_s and B_s once for each distinct program.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/measure/beside.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/measure/fork.hpp"
+#include "kernels/measure/move.hpp"
+#include "kernels/measure/traffic.hpp"
+#include "kernels/memory/check.hpp"
+
+namespace weft::kernels {
+namespace {
+
+using calibration::Background;
+
+constexpr std::int64_t kRegionBytes = std::int64_t{128} << 20;
+constexpr std::int64_t kPieceBytes = std::int64_t{8} << 20;
+
+TrafficKind kind_of(const std::string& name) {
+  if (name == "spin") return TrafficKind::spin;
+  if (name == "read") return TrafficKind::read;
+  if (name == "write") return TrafficKind::write;
+  if (name == "copy") return TrafficKind::copy;
+  if (name == "reduce") return TrafficKind::reduce;
+  throw std::invalid_argument("no traffic of kind " + name);
+}
+
+/// Traffic of CTAs or of a copy engine between two events of its own.
+class Neighbour {
+ public:
+  Neighbour(Stage& stage, const Background& background, std::int64_t expected_ns)
+      : stage_(stage), background_(background), by_engine_(background.kind == "copy_engine") {
+    const bool from_host = background.direction == "to_device";
+    const bool to_host = background.direction == "to_host";
+    source_ = from_host ? stage.shared_random(kRegionBytes).at[1] : stage.random(0, kRegionBytes);
+    target_ = to_host ? stage.shared_scratch(kRegionBytes).at[1] : stage.scratch(0, kRegionBytes);
+    second_ = stage.random(0, kRegionBytes);
+    stop_ = stage.flags(0, 1);
+    resident_ = stage.flags(0, 1);
+    if (by_engine_) {
+      // Long enough to outlast the product at the engine's usual rates.
+      const double rate = background.direction == "device" ? 2000.0 : 56.0;
+      pieces_ = static_cast<int>(std::ceil(1.3 * static_cast<double>(expected_ns) * rate /
+                                           static_cast<double>(kPieceBytes))) +
+                1;
+    }
+    WEFT_CUDA(cudaEventCreate(&begin_));
+    WEFT_CUDA(cudaEventCreate(&end_));
+    records_.resize(static_cast<std::size_t>(std::max(1, background.ctas)));
+    device_records_ = reinterpret_cast<TrafficRecord*>(
+        stage.scratch(0, static_cast<std::int64_t>(records_.size() * sizeof(TrafficRecord))));
+  }
+  ~Neighbour() {
+    static_cast<void>(cudaEventDestroy(begin_));
+    static_cast<void>(cudaEventDestroy(end_));
+  }
+  Neighbour(const Neighbour&) = delete;
+  Neighbour& operator=(const Neighbour&) = delete;
+
+  bool by_engine() const { return by_engine_; }
+  /// Starts traffic that ends when `stop` is posted, or by itself for a copy engine.
+  void start(Signal stop, cudaStream_t stream) {
+    if (by_engine_) {
+      WEFT_CUDA(cudaEventRecord(begin_, stream));
+      for (int i = 0; i < pieces_; ++i) {
+        const std::int64_t at = i * kPieceBytes % kRegionBytes;
+        WEFT_CUDA(
+            cudaMemcpyAsync(target_ + at, source_ + at, kPieceBytes, cudaMemcpyDefault, stream));
+      }
+      WEFT_CUDA(cudaEventRecord(end_, stream));
+      return;
+    }
+    TrafficLaunch launch;
+    launch.kind = kind_of(background_.kind);
+    launch.source = source_;
+    launch.second = second_;
+    launch.target = target_;
+    launch.region_bytes = kRegionBytes;
+    launch.stop = stop_;
+    launch.stop_value = stop;
+    launch.resident = resident_;
+    launch.records = device_records_;
+    launch.ctas = background_.ctas;
+    launch.bytes_per_ns = static_cast<double>(background_.pace_bytes_per_second) * 1e-9;
+    launch.in_flight_bytes = background_.in_flight_bytes;
+    launch_traffic(launch, stream);
+    started_ += static_cast<Signal>(background_.ctas);
+  }
+  void wait_resident(cudaStream_t stream) {
+    if (!by_engine_) stage_.memory().wait(resident_, started_, stream);
+  }
+  void stop(Signal value, cudaStream_t stream) { stage_.memory().post(stop_, value, stream); }
+
+  /// Bytes a second of the last start, which has ended.
+  std::int64_t rate() {
+    if (by_engine_) {
+      float milliseconds = 0;
+      WEFT_CUDA(cudaEventElapsedTime(&milliseconds, begin_, end_));
+      return std::llround(static_cast<double>(pieces_) * static_cast<double>(kPieceBytes) /
+                          (static_cast<double>(milliseconds) * 1e-3));
+    }
+    WEFT_CUDA(cudaMemcpy(records_.data(), device_records_, records_.size() * sizeof(TrafficRecord),
+                         cudaMemcpyDefault));
+    std::int64_t bytes = 0;
+    std::uint64_t first = records_.front().start_ns;
+    std::uint64_t last = 0;
+    for (const TrafficRecord& record : records_) {
+      bytes += record.bytes;
+      first = std::min(first, record.start_ns);
+      last = std::max(last, record.end_ns);
+    }
+    const auto seconds = static_cast<double>(last - first) * 1e-9;
+    return seconds > 0 ? std::llround(static_cast<double>(bytes) / seconds) : 0;
+  }
+
+ private:
+  Stage& stage_;
+  Background background_;
+  bool by_engine_;
+  const std::byte* source_ = nullptr;
+  const std::byte* second_ = nullptr;
+  std::byte* target_ = nullptr;
+  Signal* stop_ = nullptr;
+  Signal* resident_ = nullptr;
+  Signal started_ = 0;
+  int pieces_ = 0;
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+  TrafficRecord* device_records_ = nullptr;
+  std::vector<TrafficRecord> records_;
+};
+
+}  // namespace
+
+BesideTimes run_beside(Stage& stage, const Background& background, const Multiplier& product,
+                       std::int64_t expected_ns, int warm_up, int repetitions) {
+  Neighbour neighbour(stage, background, expected_ns);
+  Joints joints(stage);
+  cudaStream_t compute = stage.memory().stream(0, StreamRole::compute);
+  cudaStream_t beside = stage.memory().stream(0, StreamRole::communication);
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;
+  WEFT_CUDA(cudaEventCreate(&begin));
+  WEFT_CUDA(cudaEventCreate(&end));
+  const bool gemm_first = background.order == "gemm_first";
+  // A small copy is done a few microseconds after its stream starts: then the product is resident.
+  std::byte* delay_target = stage.scratch(0, 4096);
+  const std::byte* delay_source = stage.shared_random(4096).at[1];
+  BesideTimes times;
+  for (int i = -warm_up; i < repetitions; ++i) {
+    const Signal stop = stage.next_sequence();
+    const std::int64_t began = steady_ns();
+    if (gemm_first) {
+      WEFT_CUDA(cudaEventRecord(begin, compute));
+      joints.join(0, compute, 0, beside);
+      product.run(compute);
+      WEFT_CUDA(cudaMemcpyAsync(delay_target, delay_source, 4096, cudaMemcpyDefault, beside));
+      neighbour.start(stop, beside);
+    } else {
+      neighbour.start(stop, beside);
+      neighbour.wait_resident(compute);
+      if (neighbour.by_engine()) {
+        // Behind the delay of a small copy the engine is at work.
+        WEFT_CUDA(
+            cudaMemcpyAsync(delay_target, delay_target + 2048, 2048, cudaMemcpyDefault, compute));
+      }
+      WEFT_CUDA(cudaEventRecord(begin, compute));
+      product.run(compute);
+    }
+    WEFT_CUDA(cudaEventRecord(end, compute));
+    if (!neighbour.by_engine()) neighbour.stop(stop, compute);
+    WEFT_CUDA(cudaStreamSynchronize(compute));
+    WEFT_CUDA(cudaStreamSynchronize(beside));
+    const std::int64_t rate = neighbour.rate();
+    if (i < 0) continue;
+    float milliseconds = 0;
+    WEFT_CUDA(cudaEventElapsedTime(&milliseconds, begin, end));
+    times.product.each.push_back(
+        Duration::from_ps(std::llround(static_cast<double>(milliseconds) * 1e9)));
+    times.product.began_ns.push_back(began);
+    times.product.ended_ns.push_back(steady_ns());
+    times.background_bytes_per_second.push_back(rate);
+  }
+  WEFT_CUDA(cudaEventDestroy(begin));
+  WEFT_CUDA(cudaEventDestroy(end));
+  return times;
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/measure/collective_case.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "kernels/measure/fork.hpp"
+#include "kernels/memory/check.hpp"
+
+namespace weft::kernels {
+namespace {
+
+using calibration::Case;
+
+struct RankWork {
+  std::vector<TransferPiece> pieces;
+  TransferLaunch launch;
+  std::byte* target = nullptr;
+  std::int64_t target_bytes = 0;
+};
+
+CollectivePlan plan_of(const std::string& operation, int ranks, int rank, std::int64_t bytes) {
+  if (operation == "all_gather") return plan_all_gather(ranks, rank, bytes / ranks, 1);
+  if (operation == "reduce_scatter") return plan_reduce_scatter(ranks, rank, bytes / ranks, 1);
+  if (operation == "all_reduce") return plan_all_reduce_one_shot(ranks, rank, bytes, 1);
+  if (operation == "all_to_all") return plan_all_to_all(ranks, rank, bytes / ranks, 1);
+  throw std::invalid_argument("no collective " + operation);
+}
+
+class CollectiveCase {
+ public:
+  CollectiveCase(Stage& stage, const Case& what) : stage_(stage), what_(what), joints_(stage) {
+    const int ranks = stage.memory().ranks();
+    // Whole shards of 16-byte vectors.
+    bytes_ = *what.bytes / (16 * ranks) * 16 * ranks;
+    source_ = stage.shared_random(bytes_);
+    for (const int rank : stage.running()) {
+      RankWork work;
+      work.pieces = plan_of(what.operation, ranks, rank, bytes_).pieces;
+      for (TransferPiece& piece : work.pieces) piece.post_signal = TransferPiece::kNoSignal;
+      const bool shard = what.operation == "reduce_scatter";
+      work.target_bytes = shard ? bytes_ / ranks : bytes_;
+      work.target = stage.scratch(rank, work.target_bytes);
+      work.launch = stage.transfer(rank, work.pieces);
+      for (int peer = 0; peer < ranks; ++peer)
+        work.launch.sources[peer] = source_.at[static_cast<std::size_t>(peer)];
+      work.launch.targets[0] = work.target;
+      work.launch.ctas = what.ctas.value_or(1);
+      work.launch.bytes_per_ns = static_cast<double>(what.pace_bytes_per_second.value_or(0)) * 1e-9;
+      work.launch.in_flight_bytes = what.in_flight_bytes.value_or(0);
+      work_.push_back(std::move(work));
+    }
+  }
+
+  void enqueue(cudaStream_t timed) {
+    joints_.fork(timed);
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      const int rank = stage_.running()[i];
+      stage_.memory().enter(rank);
+      cudaStream_t stream = stage_.memory().stream(rank, StreamRole::communication);
+      if (what_.transport == "copy_engine")
+        copy(work_[i], rank, stream);
+      else
+        launch_transfer(work_[i].launch, stream);
+    }
+    joints_.merge(timed);
+  }
+
+  double check() {
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      stage_.memory().enter(stage_.running()[i]);
+      fill_poison(work_[i].target, static_cast<std::size_t>(work_[i].target_bytes), compute(i));
+    }
+    stage_.memory().barrier();
+    stage_.timer().once([this](int, cudaStream_t stream) { enqueue(stream); });
+    stage_.memory().barrier();
+    stage_.refuse_wait_errors();
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      stage_.memory().enter(stage_.running()[i]);
+      for (const TransferPiece& piece : work_[i].pieces) check_piece(work_[i], piece, compute(i));
+    }
+    return verdict(stage_.take_check_result());
+  }
+
+ private:
+  cudaStream_t compute(std::size_t i) const {
+    return stage_.memory().stream(stage_.running()[i], StreamRole::compute);
+  }
+  void copy(const RankWork& work, int rank, cudaStream_t stream) {
+    for (const TransferPiece& piece : work.pieces)
+      stage_.memory().copy(work.target + piece.target_offset, rank,
+                           work.launch.sources[piece.first_source] + piece.source_offset,
+                           piece.first_source, static_cast<std::size_t>(piece.bytes), stream);
+  }
+  void check_piece(const RankWork& work, const TransferPiece& piece, cudaStream_t stream) {
+    const std::byte* addends[TransferLaunch::kMaxBases] = {};
+    for (int s = 0; s < piece.sources; ++s)
+      addends[s] = work.launch.sources[piece.first_source + s] + piece.source_offset;
+    const auto bytes = static_cast<std::size_t>(piece.bytes);
+    if (piece.sources == 1)
+      check_equal(work.target + piece.target_offset, addends[0], bytes, stage_.check_result(),
+                  stream);
+    else
+      check_sum(work.target + piece.target_offset, addends, piece.sources, bytes,
+                stage_.check_result(), stream);
+  }
+
+  Stage& stage_;
+  Case what_;
+  Joints joints_;
+  std::int64_t bytes_ = 0;
+  Region source_;
+  std::vector<RankWork> work_;
+};
+
+}  // namespace
+
+Times run_collective(Stage& stage, const Case& what, int warm_up, int repetitions, double& check) {
+  CollectiveCase collective(stage, what);
+  check = collective.check();
+  return stage.timer().measure([&](int, cudaStream_t stream) { collective.enqueue(stream); },
+                               warm_up, repetitions);
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/measure/runner.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include <cuda_runtime.h>
+
+#include "kernels/measure/beside.hpp"
+#include "kernels/measure/collective_case.hpp"
+#include "kernels/measure/primitives.hpp"
+#include "kernels/memory/check.hpp"
+
+namespace weft::kernels {
+namespace {
+
+using calibration::Case;
+using calibration::Sample;
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+int device_count() {
+  int count = 0;
+  WEFT_CUDA(cudaGetDeviceCount(&count));
+  return count;
+}
+
+StageSize size_for(const std::string& backend, int ranks) {
+  if (backend == "virtual_ranks") return {3072 * kMiB, 6144 * kMiB, 1024 * kMiB, 2048 * kMiB};
+  if (backend == "peer_gpus") return {6144 * kMiB, 12288 * kMiB, 2048 * kMiB, 4096 * kMiB};
+  // Host peers: their shards and slots are pinned memory, and together as large as one rank's.
+  const std::size_t shared = ranks <= 2 ? 1536 * kMiB : ranks <= 4 ? 768 * kMiB : 384 * kMiB;
+  return {8192 * kMiB, 16384 * kMiB, shared, shared};
+}
+
+std::unique_ptr<SymmetricMemory> memory_for(const std::string& backend, int ranks) {
+  if (backend == "virtual_ranks") return make_virtual_ranks(ranks);
+  if (backend == "peer_gpus") {
+    if (device_count() < ranks)
+      throw std::runtime_error("there are fewer than " + std::to_string(ranks) + " GPUs");
+    std::vector<int> devices;
+    for (int device = 0; device < ranks; ++device) devices.push_back(device);
+    return make_peer_gpus(devices);
+  }
+  if (backend.empty() || backend == "host_link") return make_host_link(ranks);
+  throw std::invalid_argument("no back end " + backend);
+}
+
+void median_of(std::vector<int> values, int& into) {
+  if (values.empty()) return;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  into = *middle;
+}
+
+GemmChoice choice_of(const Case& what) {
+  GemmChoice choice;
+  choice.library = what.library;
+  choice.sms = what.sms.value_or(0);
+  choice.scheduler = what.variant == "counter" ? Scheduler::counter : Scheduler::static_shares;
+  return choice;
+}
+
+}  // namespace
+
+Cut cut_of(const Case& what) {
+  return {.chunks = what.chunks.value_or(1),
+          .mover = what.transport == "sm" ? Mover::ctas : Mover::copy_engine,
+          .margin = what.margin.value_or(0),
+          .ctas = what.ctas.value_or(8),
+          .pace_bytes_per_second = what.pace_bytes_per_second.value_or(0),
+          .in_flight_bytes = what.in_flight_bytes.value_or(0)};
+}
+
+Enqueue work_of(BoundaryCase& boundary, const Case& what) {
+  const Cut cut = cut_of(what);
+  if (what.figure == "A") return boundary.compute();
+  if (what.figure == "B") return boundary.collective(cut);
+  if (what.figure == "C") return boundary.serial(cut);
+  const bool flags = what.schedule == "device_flag";
+  if (!flags && what.schedule != "chunked")
+    throw std::invalid_argument("no schedule " + what.schedule);
+  if (what.figure == "D") return flags ? boundary.device_flag(cut) : boundary.chunked(cut);
+  if (what.figure == "A_s")
+    return flags ? boundary.device_flag_compute(cut) : boundary.chunked_compute(cut);
+  if (what.figure == "B_s")
+    return flags ? boundary.device_flag_transfers(cut) : boundary.chunked_transfers(cut);
+  throw std::invalid_argument("no figure " + what.figure);
+}
+
+Runner::Runner() {
+  WEFT_CUDA(cudaSetDevice(0));
+  WEFT_CUDA(cudaFree(nullptr));
+  watch_ = std::make_unique<ConditionWatch>(0);
+  try {
+    library_ = std::make_unique<CublasLt>();
+  } catch (const std::runtime_error&) {
+    // Cases that need the library are refused by name.
+    library_.reset();
+  }
+}
+
+Runner::~Runner() = default;
+
+calibration::Run Runner::machine() const {
+  calibration::Run run;
+  cudaDeviceProp properties{};
+  WEFT_CUDA(cudaGetDeviceProperties(&properties, 0));
+  int version = 0;
+  WEFT_CUDA(cudaRuntimeGetVersion(&version));
+  run.device = properties.name;
+  run.devices = device_count();
+  run.sms = properties.multiProcessorCount;
+  run.driver = watch_->driver_version();
+  run.cuda = version_text(version);
+  if (library_) run.cublaslt = std::to_string(library_->version());
+  return run;
+}
+
+Stage& Runner::stage_for(const Case& what) {
+  const int ranks = what.ranks.value_or(2);
+  const std::string backend = what.backend.empty() ? "host_link" : what.backend;
+  const std::string name = backend + "/" + std::to_string(ranks);
+  if (!stage_ || stage_name_ != name) {
+    stage_.reset();
+    stage_name_.clear();
+    stage_ = std::make_unique<Stage>(memory_for(backend, ranks), size_for(backend, ranks),
+                                     library_.get());
+    stage_name_ = name;
+  }
+  stage_->reset();
+  return *stage_;
+}
+
+Sample Runner::sample_of(const Case& what, const Times& times) const {
+  Sample sample;
+  sample.what = what;
+  sample.times = times.each;
+  if (times.began_ns.empty()) return sample;
+  const std::vector<Reading> readings =
+      watch_->between(times.began_ns.front(), times.ended_ns.back());
+  std::vector<int> sm;
+  std::vector<int> memory;
+  std::vector<int> power;
+  std::vector<int> temperature;
+  std::uint64_t reasons = 0;
+  for (const Reading& reading : readings) {
+    sm.push_back(reading.sm_mhz);
+    memory.push_back(reading.memory_mhz);
+    power.push_back(reading.power_w);
+    temperature.push_back(reading.temperature_c);
+    reasons |= reading.throttle;
+  }
+  median_of(sm, sample.conditions.sm_mhz);
+  median_of(memory, sample.conditions.memory_mhz);
+  median_of(power, sample.conditions.power_w);
+  median_of(temperature, sample.conditions.temperature_c);
+  sample.conditions.throttle = throttle_names(reasons);
+  for (std::size_t i = 0; i < times.began_ns.size() && i < times.each.size(); ++i)
+    for (const Reading& reading : readings)
+      if (spoils_a_time(reading.throttle) && reading.at_ns >= times.began_ns[i] &&
+          reading.at_ns <= times.ended_ns[i]) {
+        sample.throttled.push_back(static_cast<int>(i));
+        break;
+      }
+  return sample;
+}
+
+JobResult Runner::run(const Job& job) {
+  JobResult result;
+  if (job.cases.empty()) return result;
+  try {
+    Stage& stage = stage_for(job.cases.front());
+    if (job.kind == "gemm")
+      run_gemm(stage, job, result);
+    else if (job.kind == "interference")
+      run_interference(stage, job, result);
+    else if (job.kind == "boundary" || job.kind == "decision")
+      run_boundary(stage, job, result);
+    else
+      run_single(stage, job, result);
+  } catch (const std::exception& error) {
+    result.refusals.push_back(job.cases.front().operation + ": " + error.what());
+  }
+  return result;
+}
+
+void Runner::run_single(Stage& stage, const Job& job, JobResult& result) {
+  for (const Case& what : job.cases) {
+    stage.reset();
+    if (job.kind == "collectives") {
+      double check = 0;
+      const Times times = run_collective(stage, what, job.warm_up, job.repetitions, check);
+      result.samples.push_back(sample_of(what, times));
+      result.samples.back().check = check;
+    } else {
+      result.samples.push_back(
+          sample_of(what, run_primitive(stage, what, job.warm_up, job.repetitions)));
+    }
+  }
+}
+
+namespace {
+
+/// Operands of one product, one set for each rotation.
+struct OperandSets {
+  std::vector<Operands> sets;
+
+  OperandSets(Stage& stage, const calibration::Shape& shape) {
+    const std::int64_t x = 2 * shape.m * shape.k;
+    const std::int64_t w = 2 * shape.n * shape.k;
+    const std::int64_t y = 2 * shape.m * shape.n;
+    const int count =
+        static_cast<int>(std::clamp<std::int64_t>(128'000'000 / (x + w + y) + 1, 1, 4));
+    for (int i = 0; i < count; ++i)
+      sets.push_back(
+          {shape.m, shape.n, shape.k, stage.random(0, x), stage.random(0, w), stage.scratch(0, y)});
+  }
+};
+
+double check_operands(Stage& stage, const Operands& operands, const Multiplier& multiplier) {
+  auto* y = static_cast<std::byte*>(operands.y);
+  cudaStream_t stream = stage.memory().stream(0, StreamRole::compute);
+  fill_poison(y, static_cast<std::size_t>(2 * operands.m * operands.n), stream);
+  multiplier.run(stream);
+  ProductCheck check;
+  check.x = static_cast<const std::byte*>(operands.x);
+  check.w = static_cast<const std::byte*>(operands.w);
+  check.out = y;
+  check.m = operands.m;
+  check.n = operands.n;
+  check.k = operands.k;
+  check_product(check, stage.check_result(), stream);
+  const CheckResult found = stage.take_check_result();
+  stage.refuse_wait_errors();
+  return verdict(found);
+}
+
+/// The fastest of the library's first proposals, by the median of a few runs.
+int best_proposal(Stage& stage, const OperandSets& operands, GemmChoice choice) {
+  constexpr int kProposals = 5;
+  constexpr int kTries = 5;
+  std::vector<Enqueue> work;
+  for (int i = 0; i < kProposals; ++i) {
+    choice.proposal = i;
+    const Multiplier one = make_multiplier(stage, 0, operands.sets[0], choice);
+    work.emplace_back([one](int, cudaStream_t stream) { one.run(stream); });
+  }
+  const std::vector<Times> times = stage.timer().interleave(work, 1, kTries);
+  int best = 0;
+  for (int i = 1; i < kProposals; ++i)
+    if (calibration::median(times[static_cast<std::size_t>(i)].each) <
+        calibration::median(times[static_cast<std::size_t>(best)].each))
+      best = i;
+  return best;
+}
+
+}  // namespace
+
+void Runner::run_gemm(Stage& stage, const Job& job, JobResult& result) {
+  const OperandSets operands(stage, *job.cases.front().shape);
+  std::vector<Enqueue> work;
+  std::vector<Sample> prepared;
+  for (const Case& what : job.cases) {
+    try {
+      GemmChoice choice = choice_of(what);
+      if (what.variant == "best") choice.proposal = best_proposal(stage, operands, choice);
+      std::vector<Multiplier> made;
+      for (const Operands& set : operands.sets)
+        made.push_back(make_multiplier(stage, 0, set, choice));
+      Sample sample;
+      sample.what = what;
+      sample.kernel = made.front().kernel;
+      sample.check = check_operands(stage, operands.sets.front(), made.front());
+      prepared.push_back(std::move(sample));
+      work.emplace_back([made](int repetition, cudaStream_t stream) {
+        made[static_cast<std::size_t>(repetition) % made.size()].run(stream);
+      });
+    } catch (const std::exception& error) {
+      result.refusals.push_back("gemm by " + what.library + ": " + error.what());
+    }
+  }
+  const std::vector<Times> times = stage.timer().interleave(work, job.warm_up, job.repetitions);
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    Sample sample = sample_of(prepared[i].what, times[i]);
+    sample.kernel = prepared[i].kernel;
+    sample.check = prepared[i].check;
+    result.samples.push_back(std::move(sample));
+  }
+}
+
+void Runner::run_interference(Stage& stage, const Job& job, JobResult& result) {
+  const OperandSets operands(stage, *job.cases.front().shape);
+  const GemmChoice choice = choice_of(job.cases.front());
+  const Multiplier product = make_multiplier(stage, 0, operands.sets.front(), choice);
+  const double check = check_operands(stage, operands.sets.front(), product);
+  std::int64_t expected_ns = 0;
+  for (const Case& what : job.cases) {
+    Sample sample;
+    if (!what.background) {
+      const Times alone =
+          stage.timer().measure([&product](int, cudaStream_t stream) { product.run(stream); },
+                                job.warm_up + 5, job.repetitions);
+      expected_ns = calibration::median(alone.each).ps() / 1000;
+      sample = sample_of(what, alone);
+    } else {
+      const BesideTimes times =
+          run_beside(stage, *what.background, product, expected_ns, job.warm_up, job.repetitions);
+      sample = sample_of(what, times.product);
+      sample.background_bytes_per_second = times.background_bytes_per_second;
+    }
+    sample.kernel = product.kernel;
+    sample.check = check;
+    result.samples.push_back(std::move(sample));
+  }
+}
+
+void Runner::run_boundary(Stage& stage, const Job& job, JobResult& result) {
+  const Case& first = job.cases.front();
+  const auto boundary = first.operation == "ag_gemm"
+                            ? make_gather_case(stage, *first.shape, choice_of(first))
+                            : make_scatter_case(stage, *first.shape, choice_of(first));
+  std::vector<Enqueue> work;
+  std::vector<Sample> prepared;
+  for (const Case& what : job.cases) {
+    try {
+      Enqueue one = work_of(*boundary, what);
+      Sample sample;
+      sample.what = what;
+      const bool whole = what.figure == "C" || what.figure == "D";
+      if (whole) sample.check = boundary->check(one);
+      if (what.figure != "B" && what.figure != "B_s") sample.kernel = boundary->kernel();
+      prepared.push_back(std::move(sample));
+      work.push_back(std::move(one));
+    } catch (const std::exception& error) {
+      result.refusals.push_back(what.operation + " " + what.schedule + " " + what.figure + " of " +
+                                std::to_string(what.chunks.value_or(1)) + " chunks by " +
+                                what.transport + ": " + error.what());
+    }
+  }
+  const std::vector<Times> times = stage.timer().interleave(work, job.warm_up, job.repetitions);
+  stage.refuse_wait_errors();
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    Sample sample = sample_of(prepared[i].what, times[i]);
+    sample.kernel = prepared[i].kernel;
+    sample.check = prepared[i].check;
+    result.samples.push_back(std::move(sample));
+  }
+}
+
+}  // namespace weft::kernels

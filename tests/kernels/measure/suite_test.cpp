@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/measure/suite.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "configs/reader/error.hpp"
+
+namespace weft::kernels {
+namespace {
+
+using calibration::Case;
+using testing::HasSubstr;
+
+constexpr const char* kSuites[] = {
+    "primitives", "gemm",    "gemm-sms",    "interference",  "boundary",
+    "decision",   "virtual", "collectives", "peer-boundary", "peer-collectives"};
+
+Suite suite(const std::string& name) {
+  return load_suite("configs/suites/" + name + ".json");
+}
+
+TEST(Suites, EveryOneLoadsAndAsksForSomething) {
+  for (const char* name : kSuites) {
+    const std::vector<Job> jobs = plan_jobs(suite(name));
+    EXPECT_FALSE(jobs.empty()) << name;
+    for (const Job& job : jobs) {
+      EXPECT_FALSE(job.cases.empty()) << name;
+      EXPECT_GE(job.repetitions, 20) << name;
+      EXPECT_GT(job.estimated_seconds, 0) << name;
+    }
+  }
+}
+
+TEST(Suites, NoCaseIsAskedForTwice) {
+  for (const char* name : kSuites) {
+    std::set<std::string> keys;
+    std::size_t cases = 0;
+    for (const Job& job : plan_jobs(suite(name)))
+      for (const Case& what : job.cases) {
+        keys.insert(calibration::key(what));
+        ++cases;
+      }
+    EXPECT_EQ(keys.size(), cases) << name;
+  }
+}
+
+TEST(Suites, ShapesAreThoseOfTheModel) {
+  const ModelShape llama{"llama3-70b", 8192, 28672, 64, 8, 128, true};
+  const std::vector<ModelBoundary> all = boundaries_of(llama, 8);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].n, (8192 + 2 * 1024) / 8);
+  EXPECT_EQ(all[1].k, 1024);
+  EXPECT_EQ(all[2].n, 7168);
+  EXPECT_EQ(all[2].operation, "ag_gemm");
+  EXPECT_EQ(all[3].k, 3584);
+  EXPECT_EQ(all[3].operation, "gemm_rs");
+}
+
+TEST(Suites, HeadsThatDoNotDivideLeaveTheirBoundariesOut) {
+  const ModelShape odd{"odd", 1536, 4096, 12, 2, 128, true};
+  for (const ModelBoundary& one : boundaries_of(odd, 8)) EXPECT_THAT(one.name, HasSubstr("mlp"));
+}
+
+TEST(Suites, FewerKeyHeadsThanRanksAreReplicated) {
+  const ModelShape grouped{"grouped", 4096, 14336, 32, 2, 128, true};
+  EXPECT_EQ(boundaries_of(grouped, 8)[0].n, 4096 / 8 + 2 * 128);
+}
+
+TEST(DecisionSuite, HasThirtyCasesAndEachItsWholeGrid) {
+  const std::vector<Job> jobs = plan_jobs(suite("decision"));
+  EXPECT_GE(jobs.size(), 30u);
+  for (const Job& job : jobs) {
+    const bool ours = job.cases.front().library == "weft";
+    std::set<std::string> cells;
+    int serial = 0;
+    for (const Case& what : job.cases) {
+      serial += what.figure == "C" ? 1 : 0;
+      if (what.figure == "D") cells.insert(calibration::key(what));
+      if (what.transport == "copy_engine") {
+        EXPECT_EQ(what.margin.value_or(0), 0);
+      }
+      if (what.transport == "sm" && what.figure == "D") {
+        EXPECT_GT(what.pace_bytes_per_second.value_or(0), 0);
+        EXPECT_EQ(*what.ctas, *what.margin == 0 ? 8 : *what.margin);
+      }
+    }
+    // 10 chunk counts x (copy engine + 5 margins); in one launch margin 0 is none of its own.
+    EXPECT_EQ(cells.size(), ours ? 60u + 50u : 60u) << job.cases.front().model;
+    EXPECT_EQ(serial, 2);
+  }
+}
+
+TEST(DecisionSuite, ThinChunksAreNotLegal) {
+  Suite thin = suite("decision");
+  thin.tokens = {256};
+  for (const Job& job : plan_jobs(thin))
+    for (const Case& what : job.cases) EXPECT_LE(what.chunks.value_or(1), 4);
+}
+
+TEST(Again, TakesTheBestCellsAndSerialOfEachCase) {
+  calibration::SampleSet set;
+  set.runs.push_back({});
+  const Job job = plan_jobs(suite("decision")).front();
+  int time = 100;
+  for (const Case& what : job.cases) {
+    calibration::Sample sample;
+    sample.what = what;
+    sample.times.assign(20, Duration::from_ps(1'000'000 * ++time));
+    set.samples.push_back(sample);
+  }
+  const std::vector<Job> again = plan_again(set, 2, 10);
+  ASSERT_EQ(again.size(), 1u);
+  int serial = 0;
+  int cells = 0;
+  for (const Case& what : again.front().cases) {
+    EXPECT_EQ(what.pass, 2);
+    (what.figure == "C" ? serial : cells) += 1;
+  }
+  EXPECT_EQ(cells, 10);
+  EXPECT_EQ(serial, 2);
+}
+
+TEST(SuiteFile, NamesWhatIsWrongInIt) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "bad.json";
+  std::ofstream(file)
+      << R"({"schema": "weft.suite/1", "kind": "gemm", "doc": "x", "tokens": [0], "colour": 1})";
+  try {
+    load_suite(file);
+    FAIL() << "the file is wrong";
+  } catch (const config::ConfigErrors& errors) {
+    EXPECT_THAT(errors.what(), HasSubstr("/tokens"));
+    EXPECT_THAT(errors.what(), HasSubstr("colour"));
+  }
+}
+
+}  // namespace
+}  // namespace weft::kernels
