@@ -30,6 +30,7 @@ void Simulation::advance(std::uint32_t index) {
   role.parked.clear();
   if (role.idle.empty()) return;
   if (role.idle.size() > 1) merge_idle(role);
+  if (!options_.effects.chunking) return advance_fluid(index);
   switch (program_.roles[role.role].order) {
     case TileOrder::one_cta_per_tile:
     case TileOrder::static_shares:
@@ -225,6 +226,10 @@ void Simulation::take_range(std::uint32_t index, std::uint32_t number, std::int6
   crew.first_tile = first_tile;
   crew.tiles_per_cta = tiles_per_cta;
   if (waits_satisfied(role, number)) return work(index);
+  if (!options_.effects.chunking) {
+    crew.state = Crew::State::waiting;
+    return wait_for_range(index, Waiter::Kind::crew, role, number);
+  }
   std::int64_t ahead = 0;
   const Slice& waits = range_of(role, number).waits;
   for (std::uint32_t w = 0; w < waits.count; ++w) {
@@ -256,12 +261,13 @@ void Simulation::work(std::uint32_t index) {
   Crew& crew = crews_[index];
   crew.state = Crew::State::working;
   crew.flow = kNone;
+  if (!options_.effects.chunking) return work_fluid(index);
   const RoleRun& role = roles_[crew.role_run];
   const std::uint32_t command = runs_[role.run].command;
   const Role& its = program_.roles[role.role];
   const std::uint32_t range = its.ranges.first + crew.range;
   const std::int64_t time = tile_time(role, range);
-  const std::uint32_t uses = compiled_.range_uses.empty() ? kNone : compiled_.range_uses[range];
+  const std::uint32_t uses = uses_of(role, crew.range);
   if (time == 0 && (uses == kNone || its.purpose == Purpose::communication)) {
     soon_.push_back({.what = What::crew_end, .of = index});
     return;
@@ -276,8 +282,11 @@ void Simulation::work(std::uint32_t index) {
 std::int64_t Simulation::tile_time(const RoleRun& role, std::uint32_t range) const {
   const Effects& effects = options_.effects;
   if (!effects.transport && program_.roles[role.role].purpose == Purpose::communication) return 0;
-  const std::int64_t time = program_.ranges[range].sm_time.ps();
-  if (!effects.imbalance) return time;
+  return slowed(program_.ranges[range].sm_time.ps(), role);
+}
+
+std::int64_t Simulation::slowed(std::int64_t time, const RoleRun& role) const {
+  if (!options_.effects.imbalance) return time;
   const std::uint32_t device = compiled_.streams[runs_[role.run].stream].device;
   const std::int64_t speed = machine_.devices[device].speed_permille;
   return speed == 1000 ? time : divide_up(Int128{time} * 1000, speed);
@@ -333,19 +342,25 @@ void Simulation::crew_end(std::uint32_t index) {
 }
 
 void Simulation::finish_tiles(std::uint32_t index) {
+  if (!options_.effects.chunking) return finish_fluid(index);
   Crew& crew = crews_[index];
   crew.state = Crew::State::idle;
   const std::uint32_t role_index = crew.role_run;
   RoleRun& role = roles_[role_index];
   const std::int64_t tiles = crew.ctas * crew.tiles_per_cta;
-  const TileRange& range = range_of(role, crew.range);
   const std::uint32_t number = crew.range;
   crew.wave += crew.tiles_per_cta;
   role.left[number] -= tiles;
   role.tiles_done += tiles;
   role.idle.push_back(index);
   mark_role(role_index);
+  follow_up(role, number, tiles);
+}
+
+// What follows from tiles of a range that are done: the trigger and the posts.
+void Simulation::follow_up(const RoleRun& role, std::uint32_t number, std::int64_t tiles) {
   const std::uint32_t slot = role.run;
+  const TileRange& range = range_of(role, number);
   const KernelRun& run = runs_[slot];
   const Kernel& kernel = program_.kernels[run.kernel];
   if (kernel.trigger_after_tiles && role.role == kernel.roles.first &&

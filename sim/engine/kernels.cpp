@@ -92,6 +92,7 @@ void Simulation::launch(std::uint32_t index, std::uint32_t queue) {
   run.roles.clear();
   run.batches.clear();
   if (!kernel.gang) make_roles(slot);
+  if (!kernel.gang && !options_.effects.chunking) make_fluid(slot);
   if (command.programmatic && stream.last_run != kNone) {
     run.held = command.waits_for_predecessor;
     if (run.held) runs_[stream.last_run].successor = slot;
@@ -127,6 +128,8 @@ void Simulation::make_roles(std::uint32_t slot) {
     role.tiles_done = 0;
     role.dirty = false;
     role.idle.clear();
+    role.batches.clear();
+    role.fluid_crew = kNone;
     role.parked.clear();
     role.left.clear();
     role.untaken.clear();
@@ -255,6 +258,7 @@ void Simulation::start_batch(std::uint32_t role_index, std::uint32_t batch, std:
   const std::int64_t begin = std::max(first, role.first_cta);
   const std::int64_t end = std::min(first + count, role.first_cta + role.ctas);
   if (begin >= end) return;
+  if (!options_.effects.chunking) return add_fluid(role_index, batch, end - begin);
   const std::uint32_t crew = crews_.take();
   crews_[crew] = {.role_run = role_index,
                   .batch = batch,

@@ -117,6 +117,13 @@ class Simulation {
   void crew_end(std::uint32_t crew);
   void finish_tiles(std::uint32_t crew);
   void retire(std::uint32_t crew);
+  void follow_up(const RoleRun& role, std::uint32_t range, std::int64_t tiles);
+  [[nodiscard]] std::int64_t slowed(std::int64_t time, const RoleRun& role) const;
+  [[nodiscard]] std::uint32_t uses_of(const RoleRun& role, std::uint32_t range) const {
+    return compiled_.range_uses.empty()
+               ? kNone
+               : compiled_.range_uses[program_.roles[role.role].ranges.first + range];
+  }
   void merge_idle(RoleRun& role);
   void park(std::uint32_t role_run, std::uint32_t crew);
   void wait_for_range(std::uint32_t of, Waiter::Kind kind, const RoleRun& role,
@@ -126,6 +133,16 @@ class Simulation {
   bool start_tile_flow(std::uint32_t crew, const UseList& uses, std::int64_t time);
   [[nodiscard]] bool steps_are_single(const RoleRun& role) const;
   [[nodiscard]] const TileRange& range_of(const RoleRun& role, std::uint32_t range) const;
+
+  // fluid.cpp: chunking off
+  void make_fluid(std::uint32_t run);
+  void add_fluid(std::uint32_t role_run, std::uint32_t batch, std::int64_t ctas);
+  void advance_fluid(std::uint32_t role_run);
+  [[nodiscard]] std::int64_t fluid_time(const Crew& crew) const;
+  [[nodiscard]] ProgressRate fluid_cap(const Crew& crew, std::int64_t resident) const;
+  void work_fluid(std::uint32_t crew);
+  void finish_fluid(std::uint32_t crew);
+  void retire_fluid(std::uint32_t crew);
 
   // gangs.cpp
   void join_gang(std::uint32_t run);

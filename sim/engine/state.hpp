@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/compiled.hpp"
@@ -137,13 +138,13 @@ struct RoleRun {
   std::int64_t next_tile = 0;  ///< counter
   std::int64_t tiles_done = 0;
   bool dirty = false;
-  bool fluid = false;
-  bool by_position = true;              ///< tile of a CTA follows from its place and its wave
+  std::uint32_t fluid_crew = kNone;     ///< the one crew of a role whose work is fluid
   std::vector<std::int64_t> left;       ///< tiles to complete, by range
   std::vector<std::int64_t> untaken;    ///< tiles to take, by range (ready_first)
   std::vector<std::uint8_t> satisfied;  ///< its waits, by range
   std::vector<std::uint32_t> idle;      ///< crews without work
   std::vector<std::uint32_t> parked;    ///< crews that wait for any range to become ready
+  std::vector<std::pair<std::uint32_t, std::int64_t>> batches;  ///< and CTAs, of the fluid crew
 };
 
 /// CTAs of one role in the same situation: the cohort. [first, first + ctas) of the role.
