@@ -117,12 +117,16 @@ class BlockBuffer : public std::streambuf {
 };
 
 template <class Sink>
-void stream_into(Sink sink, const std::function<void(std::ostream&)>& write) {
+void stream_into(Sink sink, const std::function<void(std::ostream&)>& write, const fs::path& file) {
   BlockBuffer<Sink> buffer(std::move(sink));
   std::ostream out(&buffer);
   out.exceptions(std::ios::badbit | std::ios::failbit);
   write(out);
-  out.flush();
+  if (out) out.flush();
+  if (!out) {
+    throw std::system_error(std::make_error_code(std::errc::io_error),
+                            "cannot write " + file.string());
+  }
 }
 
 }  // namespace
@@ -138,13 +142,13 @@ void write_file(const fs::path& file, const std::function<void(std::ostream&)>& 
       int descriptor;
       ~Closer() { ::close(descriptor); }
     } const closer{descriptor};
-    stream_into([&](std::string_view block) { write_all(descriptor, block, file); }, write);
+    stream_into([&](std::string_view block) { write_all(descriptor, block, file); }, write, file);
     return;
   }
   // Through a symbolic link, the file it leads to is replaced and the link stays.
   TemporaryFile temporary(
       fs::is_symlink(fs::symlink_status(file, ignored)) ? fs::weakly_canonical(file) : file);
-  stream_into([&](std::string_view block) { temporary.write(block); }, write);
+  stream_into([&](std::string_view block) { temporary.write(block); }, write, file);
   temporary.commit();
 }
 

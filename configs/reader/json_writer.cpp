@@ -170,7 +170,11 @@ std::string to_json(const Value& value, Layout layout) {
 JsonStream::JsonStream(std::ostream& out, Layout layout) : out_(out), layout_(layout) {}
 
 JsonStream::~JsonStream() {
-  out_ << buffer_;
+  try {
+    flush();
+  } catch (...) {
+    // A stream that throws has also set its badbit, which its owner sees.
+  }
 }
 
 void JsonStream::flush() {

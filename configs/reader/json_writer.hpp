@@ -45,6 +45,7 @@ class JsonStream {
   }
   JsonStream& value(double number);
   JsonStream& value(std::string_view text);
+  JsonStream& value(const std::string& text) { return value(std::string_view(text)); }
   JsonStream& value(const char* text) { return value(std::string_view(text)); }
   JsonStream& value(const Value& value);
   JsonStream& null();

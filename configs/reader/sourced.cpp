@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/reader/sourced.hpp"
 
+#include "configs/reader/json_writer.hpp"
+
 namespace weft::config::detail {
 
 Source read_source(StrictObject& object) {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "configs/reader/codec.hpp"
-#include "configs/reader/json_writer.hpp"
 #include "configs/reader/strict_object.hpp"
 
 namespace weft::config {

@@ -11,6 +11,9 @@
 namespace weft::config {
 namespace {
 
+// An object with more unread keys than this is not what it is taken for; looking for near names costs time.
+constexpr std::size_t kMostUnread = 1000;
+
 std::vector<std::string_view> views(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
 }
@@ -183,8 +186,10 @@ void StrictObject::close() {
   if (spot_ == nullptr) return;
   const auto& members = spot_->value().members();
   was_read_.resize(members.size());
+  std::size_t unread = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (was_read_[i]) continue;
+    if (++unread > kMostUnread) break;
     const Spot spot = spot_->member(members[i]);
     if (reading_->dialect == Dialect::tolerant) {
       const Origin origin = spot.origin();

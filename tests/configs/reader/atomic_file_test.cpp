@@ -13,6 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "configs/reader/json_writer.hpp"
+
 namespace weft::config {
 namespace {
 
@@ -95,6 +97,8 @@ TEST_F(AtomicFile, DevicesAreWrittenThrough) {
 
 TEST_F(AtomicFile, FullDeviceIsAnError) {
   EXPECT_THROW(write_file("/dev/full", "x"), std::system_error);
+  const auto large = [](std::ostream& out) { JsonStream(out).value(std::string(300'000, 'x')); };
+  EXPECT_THROW(write_file("/dev/full", large), std::system_error);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "configs/reader/json_writer.hpp"
 #include "tests/configs/reader/example.hpp"
 
 namespace weft::config {
