@@ -261,7 +261,7 @@ class Chunked final : public Schedule {
   static std::size_t as_size(int rank) { return static_cast<std::size_t>(rank); }
 };
 
-const Registration registration(std::make_unique<Chunked>());
+const Registration chunked_registration(std::make_unique<Chunked>());
 
 }  // namespace
 }  // namespace weft::model

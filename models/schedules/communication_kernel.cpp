@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "models/schedules/demands.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
@@ -12,9 +13,6 @@ namespace {
 // kernels/ compiles its copy kernels within both.
 constexpr int registers_per_thread = 64;
 constexpr Bytes shared_memory = Bytes::from(32 * 1024);
-
-// Share of its SM's pipes that a copying CTA asks for; the load/store units carry its work (assumed).
-constexpr sim::SmDemand copy_demand{0, 100, 500};
 // One thread polls, a hundredth of an SM's issue slots.
 constexpr int polling_issue_milli = 10;
 

@@ -124,7 +124,7 @@ class DeviceFlag final : public Schedule {
   }
 };
 
-const Registration registration(std::make_unique<DeviceFlag>());
+const Registration device_flag_registration(std::make_unique<DeviceFlag>());
 
 }  // namespace
 }  // namespace weft::model

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "models/schedules/communication_kernel.hpp"
+#include "models/schedules/demands.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
 namespace {
 
-constexpr sim::SmDemand matrix_demand{1000, 250, 250};
 // The stages of a producer that may be filled before a flag binds: the operand of a tile that is waited for is
 // the one that its flag guards, so none.
 constexpr int run_ahead = 0;
@@ -100,7 +100,8 @@ class FlagProgram {
 
   // Posts that make chunk `chunk` of this rank satisfied, as the product must wait for them.
   std::uint64_t posts_of(int rank, int chunk) const {
-    if (transport_of(knobs_) == Transport::copy_engine) return remote(rank, chunk).empty() ? 0U : 1U;
+    if (transport_of(knobs_) == Transport::copy_engine)
+      return remote(rank, chunk).empty() ? 0U : 1U;
     if (transport_of(knobs_) == Transport::fabric_switch)
       return static_cast<std::uint64_t>(ranks_ - 1);
     return remote(rank, chunk).size();

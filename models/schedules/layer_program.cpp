@@ -8,16 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "models/schedules/demands.hpp"
 #include "sim/units/check.hpp"
 
 namespace weft::model {
 namespace {
-
-// What a CTA asks of its SM's pipes, in thousandths. A tile kernel keeps the tensor cores busy and little else; a
-// copying CTA keeps the load/store units busy. Assumed: only co-resident CTAs feel them, and a persistent GEMM's
-// registers leave no room for any.
-constexpr sim::SmDemand matrix_demand{1000, 250, 250};
-constexpr sim::SmDemand copy_demand{0, 100, 500};
 
 // Registers and shared memory of a library's collective kernel. Registers: a launch bound of one block of the
 // kernel's threads an SM and 96 registers a thread (assumed); with them no such CTA fits beside a tile kernel.

@@ -84,7 +84,7 @@ class Serial final : public Schedule {
   }
 };
 
-const Registration registration(std::make_unique<Serial>());
+const Registration serial_registration(std::make_unique<Serial>());
 
 }  // namespace
 }  // namespace weft::model
