@@ -97,6 +97,24 @@ struct Stall {
   int ctas = 0;  ///< 0: the whole command
 };
 
+/// A command's post, as it leaves: `value` is added or raised to, times its tiles.
+struct SignalPosted {
+  CommandRef by;
+  SignalId signal;
+  SignalPost::Kind kind = SignalPost::Kind::add;
+  std::uint64_t value = 0;
+  TimePoint at;
+};
+
+/// A command (or some CTAs of its kernel) that waited for a signal goes on: the post by `by`
+/// satisfied it.
+struct SignalSeen {
+  CommandRef waiter;
+  SignalId signal;
+  std::optional<CommandRef> by;  ///< none: satisfied from the start
+  TimePoint at;
+};
+
 /// Receives records as they become final, in time order. The defaults ignore everything.
 class RecordSink {
  public:
@@ -106,6 +124,8 @@ class RecordSink {
   virtual void on(const ResidencySpan&) {}
   virtual void on(const RateChange&) {}
   virtual void on(const Stall&) {}
+  virtual void on(const SignalPosted&) {}
+  virtual void on(const SignalSeen&) {}
 };
 
 }  // namespace weft::sim

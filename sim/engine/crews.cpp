@@ -250,11 +250,22 @@ void Simulation::crew_signalled(std::uint32_t index) {
   if (!waits_satisfied(role, crew.range)) {
     return wait_for_range(index, Waiter::Kind::crew, role, crew.range);
   }
-  if (recording()) cta_stall(crew, StallReason::signal, crew.since, now_);
+  if (recording()) {
+    cta_stall(crew, StallReason::signal, crew.since, now_);
+    see_waits(role, crew.range);
+  }
   const bool done = crew.state == Crew::State::confirming;
   crew.since = now_;
   if (done) return finish_tiles(index);
   work(index);
+}
+
+void Simulation::see_waits(const RoleRun& role, std::uint32_t number) {
+  const Slice& waits = range_of(role, number).waits;
+  const CompiledStream& stream = compiled_.streams[runs_[role.run].stream];
+  for (std::uint32_t w = 0; w < waits.count; ++w) {
+    seen(runs_[role.run].command, view_of(program_.waits[waits.first + w].signal, stream.device));
+  }
 }
 
 void Simulation::work(std::uint32_t index) {

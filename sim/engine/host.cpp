@@ -149,7 +149,7 @@ bool Simulation::dispatch_one(std::uint32_t queue, std::uint32_t index) {
       end_instant(queue, index, StallReason::event);
       return true;
     case Op::wait_signal:
-      if (!pass_signal(queue, command)) return false;
+      if (!pass_signal(queue, index)) return false;
       start_memory_op(index, queue);
       return true;
     case Op::post:
@@ -176,10 +176,14 @@ bool Simulation::pass_event(std::uint32_t queue, const CompiledCommand& command)
   return false;
 }
 
-bool Simulation::pass_signal(std::uint32_t queue, const CompiledCommand& command) {
+bool Simulation::pass_signal(std::uint32_t queue, std::uint32_t index) {
+  const CompiledCommand& command = compiled_.commands[index];
   ViewState& view = views_[command.target];
   const auto least = static_cast<std::uint64_t>(command.amount);
-  if (view.value >= least) return true;
+  if (view.value >= least) {
+    if (recording()) seen(index, command.target);
+    return true;
+  }
   QueueState& state = queues_[queue];
   if (state.wait == QueueState::Wait::nothing) {
     state.wait = QueueState::Wait::view;

@@ -31,6 +31,13 @@ void Simulation::post(const CompiledPost& post, std::uint32_t command, std::uint
       post.from != kNone ? post.from : compiled_.streams[compiled_.commands[command].stream].device;
   const std::uint32_t owner = program_.signals[post.signal].owner.value();
   const std::uint64_t value = post.kind == SignalPost::Kind::add ? post.value * times : post.value;
+  if (recording()) {
+    emit(SignalPosted{.by = compiled_.commands[command].ref,
+                      .signal = SignalId(post.signal),
+                      .kind = post.kind,
+                      .value = value,
+                      .at = now()});
+  }
   for (std::uint32_t view = compiled_.signal_view[post.signal]; view != kNone;
        view = compiled_.views[view].next) {
     const std::size_t memories = compiled_.memories;
@@ -49,6 +56,17 @@ void Simulation::post(const CompiledPost& post, std::uint32_t command, std::uint
     arrivals_[slot] = {.kind = post.kind, .view = view, .value = value, .poster = command};
     at(now_ + latency, Phase::finish, command, view, {.what = What::signal_arrival, .of = slot});
   }
+}
+
+// Tells that a command's wait for the view is over.
+void Simulation::seen(std::uint32_t command, std::uint32_t index) {
+  const ViewState& view = views_[index];
+  SignalSeen record{.waiter = compiled_.commands[command].ref,
+                    .signal = SignalId(compiled_.views[index].signal),
+                    .by = {},
+                    .at = now()};
+  if (view.last_poster != kNone) record.by = compiled_.commands[view.last_poster].ref;
+  emit(record);
 }
 
 void Simulation::arrive(std::uint32_t index, SignalPost::Kind kind, std::uint64_t value,

@@ -30,6 +30,7 @@ class Simulation {
   [[nodiscard]] RunResult result();
 
  private:
+  friend class DeadlockReport;
   using What = Happening::What;
 
   // A share's weight counts thousandths of a CTA.
@@ -63,7 +64,7 @@ class Simulation {
   void begin_on_stream(const CompiledCommand& command);
   void complete_on_stream(std::uint32_t command);
   void end_instant(std::uint32_t queue, std::uint32_t index, StallReason reason);
-  bool pass_signal(std::uint32_t queue, const CompiledCommand& command);
+  bool pass_signal(std::uint32_t queue, std::uint32_t command);
   void start_memory_op(std::uint32_t command, std::uint32_t queue);
   void end_memory_op(std::uint32_t slot);
   void host_span(CommandRef ref, std::int64_t begin, std::int64_t start, std::int64_t end);
@@ -129,6 +130,7 @@ class Simulation {
   void wait_for_range(std::uint32_t of, Waiter::Kind kind, const RoleRun& role,
                       std::uint32_t range);
   void crew_signalled(std::uint32_t crew);
+  void see_waits(const RoleRun& role, std::uint32_t range);
   [[nodiscard]] std::int64_t tile_time(const RoleRun& role, std::uint32_t range) const;
   bool start_tile_flow(std::uint32_t crew, const UseList& uses, std::int64_t time);
   [[nodiscard]] bool steps_are_single(const RoleRun& role) const;
@@ -157,6 +159,7 @@ class Simulation {
   void post(const CompiledPost& post, std::uint32_t command, std::uint64_t times);
   void post(const SignalPost& post, std::uint32_t command, std::uint64_t times);
   void arrive(std::uint32_t view, SignalPost::Kind kind, std::uint64_t value, std::uint32_t poster);
+  void seen(std::uint32_t command, std::uint32_t view);
   [[nodiscard]] std::uint32_t view_of(SignalId signal, std::uint32_t device) const;
 
   // flows.cpp: shared progress

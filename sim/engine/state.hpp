@@ -4,6 +4,7 @@
 // Everything that comes and goes lives in a pool of reused slots and is named by its index.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -31,6 +32,10 @@ class SlotPool {
     return index;
   }
   void give_back(std::uint32_t index) { free_.push_back(index); }
+  /// Linear in the slots that are free: for reports.
+  [[nodiscard]] bool in_use(std::uint32_t index) const {
+    return std::find(free_.begin(), free_.end(), index) == free_.end();
+  }
   T& operator[](std::uint32_t index) { return slots_[index]; }
   const T& operator[](std::uint32_t index) const { return slots_[index]; }
   [[nodiscard]] std::size_t size() const { return slots_.size(); }

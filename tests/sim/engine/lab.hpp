@@ -46,6 +46,7 @@ RouteId route(const Machine& machine, std::uint32_t from, std::uint32_t to);
 
 /// Keeps every record.
 struct Tape final : RecordSink {
+  using RecordSink::on;
   void on(const CommandSpan& span) override { commands.push_back(span); }
   void on(const CohortSpan& span) override { cohorts.push_back(span); }
   void on(const ResidencySpan& span) override { residencies.push_back(span); }
