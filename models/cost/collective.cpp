@@ -35,11 +35,11 @@ Duration CollectiveCost::fixed(Bytes message) const {
 
 namespace {
 
-/// Steps are counted in thousandths where local copies make them fractional.
-constexpr std::int64_t kMilli = 1000;
+/// Steps are counted in millionths where local copies make them fractional.
+constexpr std::int64_t kMicro = 1'000'000;
 
-std::int64_t milli(double value) {
-  return std::llround(value * static_cast<double>(kMilli));
+std::int64_t micro(double value) {
+  return std::llround(value * static_cast<double>(kMicro));
 }
 
 /// rate * numerator / denominator, rounded down.
@@ -91,7 +91,7 @@ struct Builder {
   /// The share of NICs that all ranks of a node have together, at large messages.
   Bandwidth node_nics() const {
     const double efficiency = profile.network ? profile.network->efficiency.value : 1.0;
-    return scaled(fabric.nic_per_direction * fabric.nics_per_node, milli(efficiency), kMilli);
+    return scaled(fabric.nic_per_direction * fabric.nics_per_node, micro(efficiency), kMicro);
   }
 
   Duration network_hop() const {
@@ -153,7 +153,7 @@ struct Builder {
     CollectiveCost cost = start_from(costs);
     cost.steps = wire_numerator(problem.op, static_cast<int>(p));
     cost.rate_cap =
-        scaled(wire_rate(costs), p * kMilli, cost.steps * kMilli + milli(costs.local_steps.value));
+        scaled(wire_rate(costs), p * kMicro, cost.steps * kMicro + micro(costs.local_steps.value));
     // A step writes the receiver's buffer and reads it again there; all-gather starts from one shard and
     // writes the whole, reduce-scatter the other way round.
     const std::int64_t input = problem.op == CollectiveOp::all_gather ? 1 : p;
@@ -193,7 +193,7 @@ struct Builder {
     cost.floor = cost.base + cost.step_latency * cost.steps;
     // A port serves the reads of every owner and sends its own slice once: (p+1)/p of the message.
     cost.rate_cap =
-        scaled(wire_rate(costs), p * kMilli, (p + 1) * kMilli + milli(costs.local_steps.value));
+        scaled(wire_rate(costs), p * kMicro, (p + 1) * kMicro + micro(costs.local_steps.value));
     cost.per_byte = {.hbm_read = p, .hbm_write = p, .egress = p + 1, .ingress = p + 1};
     return cost;
   }
@@ -205,8 +205,8 @@ struct Builder {
     const std::int64_t near = l - 1, far = p - l;
     cost.floor = cost.base + cost.step_latency * near + network_hop() * (far > 0 ? 1 : 0);
     cost.rate_cap =
-        scaled(wire_rate(costs), p * kMilli,
-               std::max<std::int64_t>(near, 1) * kMilli + milli(costs.local_steps.value));
+        scaled(wire_rate(costs), p * kMicro,
+               std::max<std::int64_t>(near, 1) * kMicro + micro(costs.local_steps.value));
     if (costs.per_peer) {
       cost.rate_cap =
           std::min(cost.rate_cap, on_fabric(profile, fabric, costs.per_peer->value) * p);
@@ -235,7 +235,7 @@ struct Builder {
     // near/l of the message over each rank's port, far/(nodes l) over its share of the NICs.
     if (near > 0) {
       cost.rate_cap =
-          scaled(wire_rate(costs), l * kMilli, near * kMilli + milli(costs.local_steps.value));
+          scaled(wire_rate(costs), l * kMicro, near * kMicro + micro(costs.local_steps.value));
     } else {
       cost.rate_cap = wire_rate(costs);
     }

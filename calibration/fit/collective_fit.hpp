@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits the constants of a collective library (models/cost/collective.hpp) to a published table.
+//
+// One latency and one rate a protocol serve all ring operations; the local copy is the operation's own. The
+// residual is the log of the library's modelled choice over the measured time, through the very functions that
+// price a plan. Only power-of-four messages are used (split.hpp).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibration/fit/least_squares.hpp"
+#include "calibration/import/published_table.hpp"
+#include "models/cost/collective.hpp"
+#include "models/profile/profile.hpp"
+
+namespace weft::calibration {
+
+/// What the fabric can do, as far as it decides which constants there are.
+struct CollectiveForm {
+  bool switch_reduces = false;  ///< NVLS serves all-reduce from three ranks on
+  bool host_bridge = false;     ///< more than a pair of ranks share what the host passes on (PCIe)
+};
+
+struct CollectiveFit {
+  std::vector<model::ProtocolCosts> collectives;
+  std::vector<FitParameter> parameters;
+  LeastSquaresResult result;
+  std::size_t rows = 0;  ///< that were fitted
+};
+
+/// `table` names the samples in the constants' sources. The profile gives the link's rate.
+[[nodiscard]] CollectiveFit fit_collectives(const model::Profile& profile,
+                                            const std::vector<CollectiveSample>& samples,
+                                            const CollectiveForm& form, const std::string& table);
+
+/// Errors of the library's modelled time over held-out rows (or over all rows), in three bands of message size:
+/// below 16 KiB, 16 KiB to below 1 MiB, 1 MiB and above.
+[[nodiscard]] std::vector<model::FamilyError> collective_errors(
+    const model::Profile& profile, const std::vector<CollectiveSample>& samples, bool all_rows,
+    const std::string& table);
+
+}  // namespace weft::calibration
