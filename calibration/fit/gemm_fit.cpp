@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibration/fit/gemm_fit.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/core.h>
 
 #include "calibration/fit/error_summary.hpp"
 #include "calibration/fit/split.hpp"
@@ -30,8 +30,12 @@ enum Index : std::size_t {
   kCount
 };
 
-double microseconds(Duration time) { return static_cast<double>(time.ps()) * 1e-6; }
-Duration duration(double us) { return Duration::from_ps(std::llround(us * 1e6)); }
+double microseconds(Duration time) {
+  return static_cast<double>(time.ps()) * 1e-6;
+}
+Duration duration(double us) {
+  return Duration::from_ps(std::llround(us * 1e6));
+}
 
 std::vector<FitParameter> parameters_around(const GemmConstants& g) {
   std::vector<FitParameter> list(kCount);
@@ -72,7 +76,9 @@ Duration modelled(const model::Profile& profile, const GemmSample& sample) {
       .time;
 }
 
-double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+double rounded(double value) {
+  return std::round(value * 1e4) / 1e4;
+}
 
 }  // namespace
 

@@ -56,7 +56,7 @@ struct AttentionProblem {
   std::int64_t key_tokens = 0;    ///< of one sequence, cache included
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
   bool causal = true;
-  std::optional<std::int64_t> window;  ///< sliding window, in keys
+  std::optional<std::int64_t> window = std::nullopt;  ///< sliding window, in keys
   DType dtype = DType::bf16;
   bool backward = false;  ///< five products for the forward's two
   friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;

@@ -1,63 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a number comes from. Every figure of a profile carries one, and a run prints the assumed
-// ones.
+// Where a number of a profile comes from, and what a result that was built from several of them may claim.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
+#include "configs/reader/sourced.hpp"
 
 namespace weft::model {
 
-/// How a number is known, from the firmest to the weakest.
-enum class SourceKind : std::uint8_t { measured, fitted, datasheet, published, assumed };
+using config::Source;
+using config::Sourced;
+using config::SourceKind;
 
-inline constexpr SourceKind every_source_kind[] = {SourceKind::measured, SourceKind::fitted,
-                                                   SourceKind::datasheet, SourceKind::published,
-                                                   SourceKind::assumed};
-
-constexpr std::string_view name_of(SourceKind kind) {
+/// How far a kind of source is from a measurement of the thing itself: 0 is closest.
+constexpr int distance(SourceKind kind) {
   switch (kind) {
     case SourceKind::measured:
-      return "measured";
+      return 0;
     case SourceKind::fitted:
-      return "fitted";
+      return 1;
     case SourceKind::datasheet:
-      return "datasheet";
+      return 2;
     case SourceKind::published:
-      return "published";
+      return 3;
     case SourceKind::assumed:
-      return "assumed";
+      break;
   }
-  return "unknown";
-}
-
-/// The kind of a name as name_of writes it; none if unknown.
-constexpr std::optional<SourceKind> source_kind_of(std::string_view text) {
-  for (const SourceKind kind : every_source_kind) {
-    if (text == name_of(kind)) return kind;
-  }
-  return std::nullopt;
+  return 4;
 }
 
 /// The weaker of two kinds: what a result built from both may claim.
 constexpr SourceKind weaker(SourceKind a, SourceKind b) {
-  return a < b ? b : a;
+  return distance(a) < distance(b) ? b : a;
 }
-
-struct Source {
-  SourceKind kind = SourceKind::assumed;
-  std::string reference;
-  friend bool operator==(const Source&, const Source&) = default;
-};
-
-/// A number with its source.
-template <class T>
-struct Sourced {
-  T value{};
-  Source source;
-  friend bool operator==(const Sourced&, const Sourced&) = default;
-};
 
 }  // namespace weft::model

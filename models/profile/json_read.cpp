@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "configs/reader/strict_object.hpp"
+#include "models/profile/json.hpp"
+#include "models/profile/names.hpp"
+
+namespace weft::model {
+
+namespace {
+
+using config::above;
+using config::at_least;
+using config::between;
+using config::Field;
+using config::StrictObject;
+
+Sourced<Duration> duration(StrictObject& object, Field field) {
+  return object.required<Sourced<Duration>>(field, at_least(Duration{}));
+}
+Sourced<Bandwidth> rate(StrictObject& object, Field field) {
+  return object.required<Sourced<Bandwidth>>(field, above(Bandwidth{}));
+}
+Sourced<Bytes> size(StrictObject& object, Field field) {
+  return object.required<Sourced<Bytes>>(field, at_least(Bytes{}));
+}
+Sourced<double> share(StrictObject& object, Field field, double most) {
+  return object.required<Sourced<double>>(field, between(0.0, most));
+}
+Sourced<std::int64_t> whole(StrictObject& object, Field field) {
+  return object.required<Sourced<std::int64_t>>(field, at_least(std::int64_t{1}));
+}
+
+MatrixRate read_matrix_rate(StrictObject& object) {
+  MatrixRate matrix;
+  matrix.dtype = object.required<DType>({"dtype", "the operands' dtype"});
+  matrix.peak = object.required<Sourced<FlopRate>>(
+      {"peak", "dense rate of the device at boost clock"}, above(FlopRate{}));
+  return matrix;
+}
+
+GpuFigures read_gpu(StrictObject& object) {
+  GpuFigures gpu;
+  gpu.architecture = object.required<std::string>({"architecture", "the compute architecture"});
+  gpu.sms = whole(object, {"sms", "SMs, or whatever the device's compute units are called"});
+  gpu.matrix = object.required_list({"matrix", "matrix rates by dtype"}, read_matrix_rate);
+  gpu.vector_fp32 = object.required<Sourced<FlopRate>>(
+      {"vector_fp32", "rate of fp32 outside the matrix units"}, above(FlopRate{}));
+  gpu.hbm = rate(object, {"hbm", "bandwidth of the device's memory, reads and writes together"});
+  gpu.hbm_size = size(object, {"hbm_size", "size of the device's memory"});
+  gpu.l2 = rate(object, {"l2", "bandwidth of the L2 cache to all SMs"});
+  gpu.l2_size = size(object, {"l2_size", "size of the L2 cache"});
+  gpu.link_per_direction = rate(
+      object, {"link_per_direction", "scale-up links of one device, that rates below belong to"});
+  return gpu;
+}
+
+ControlCosts read_control(StrictObject& object) {
+  ControlCosts control;
+  control.host_call =
+      duration(object, {"host_call", "host time of one launch, copy, record or wait"});
+  control.graph_launch = duration(object, {"graph_launch", "host time of launching a whole graph"});
+  control.launch = duration(object, {"launch", "from the head of a queue to the first CTA"});
+  control.kernel_drain =
+      duration(object, {"kernel_drain", "from the last CTA's end to what a successor sees"});
+  control.event_hop =
+      duration(object, {"event_hop", "record on one stream to the release of a wait on another"});
+  control.signal_same_sm = duration(object, {"signal_same_sm", "a flag inside one SM"});
+  control.signal_same_device =
+      duration(object, {"signal_same_device", "a flag between SMs, one way"});
+  control.signal_peer = duration(object, {"signal_peer", "a flag to another device, one way"});
+  control.signal_host = duration(object, {"signal_host", "a flag to or from host memory, one way"});
+  control.stream_memory_op =
+      duration(object, {"stream_memory_op", "a stream's wait for, or write of, a signal"});
+  control.launch_jitter =
+      duration(object, {"launch_jitter", "ready times closer than this may go either way"});
+  return control;
+}
+
+CopyEngineCosts read_copy_engine(StrictObject& object) {
+  CopyEngineCosts costs;
+  costs.path = object.required<CopyPath>({"path", "which way the bytes go"});
+  costs.start = duration(object, {"start", "cost of one copy beside its bytes"});
+  costs.rate = rate(object, {"rate", "alone"});
+  costs.duplex_rate = rate(object, {"duplex_rate", "while the other direction runs too"});
+  return costs;
+}
+
+SmCopyCosts read_sm_copy(StrictObject& object) {
+  SmCopyCosts costs;
+  costs.path = object.required<CopyPath>({"path", "which way the bytes go"});
+  costs.per_cta = rate(object, {"per_cta", "payload that one CTA moves"});
+  costs.cap = rate(object, {"cap", "payload that any number of CTAs moves"});
+  costs.threads = whole(object, {"threads", "threads of such a CTA"});
+  return costs;
+}
+
+GemmTile read_tile(StrictObject& object) {
+  const auto positive = at_least(std::int64_t{1});
+  GemmTile tile;
+  tile.tile_m = object.required<std::int64_t>({"m", "rows of the tile"}, positive);
+  tile.tile_n = object.required<std::int64_t>({"n", "columns of the tile"}, positive);
+  tile.tile_k = object.required<std::int64_t>({"k", "depth of one K step"}, positive);
+  tile.stages = object.required<std::int64_t>({"stages", "K steps in flight"}, positive);
+  tile.cluster_m =
+      object.required<std::int64_t>({"cluster_m", "CTAs of a cluster along m"}, positive);
+  tile.cluster_n =
+      object.required<std::int64_t>({"cluster_n", "CTAs of a cluster along n"}, positive);
+  tile.threads = object.required<std::int64_t>({"threads", "threads of a CTA"}, positive);
+  tile.registers_per_thread =
+      object.required<std::int64_t>({"registers_per_thread", "registers of a thread"}, positive);
+  tile.shared_memory =
+      object.required<Bytes>({"shared_memory", "shared memory of a CTA"}, at_least(Bytes{}));
+  tile.persistent = object.required<bool>({"persistent", "whether a CTA goes on to further tiles"});
+  tile.source =
+      object.required_object({"source", "where the kernel was seen"}, config::detail::read_source);
+  return tile;
+}
+
+GemmConstants read_gemm(StrictObject& object) {
+  GemmConstants gemm;
+  gemm.start = duration(object, {"start", "a launch measured alone: first CTA in, last CTA out"});
+  gemm.prologue = duration(object, {"prologue", "a tile's pipeline fill"});
+  gemm.step = duration(object, {"step", "of a K step beside its matrix work"});
+  gemm.matrix_efficiency =
+      share(object, {"matrix_efficiency", "of the peak, inside the K loop at full clock"}, 1.5);
+  gemm.epilogue_exposed = share(
+      object, {"epilogue_exposed", "share of a tile's store that the next tile does not hide"}, 10);
+  gemm.hbm_efficiency = share(object, {"hbm_efficiency", "of the memory's bandwidth"}, 1);
+  gemm.l2_efficiency = share(object, {"l2_efficiency", "of the L2's bandwidth"}, 2);
+  gemm.sustained_clock = share(
+      object, {"sustained_clock", "clock with the matrix units always busy, over boost clock"}, 1);
+  gemm.tiles = object.required_list({"tiles", "kernels that the library can choose"}, read_tile,
+                                    at_least(std::size_t{1}));
+  return gemm;
+}
+
+AttentionConstants read_attention(StrictObject& object) {
+  AttentionConstants attention;
+  attention.head_dim =
+      object.required<std::int64_t>({"head_dim", "of one head"}, at_least(std::int64_t{1}));
+  attention.start = duration(object, {"start", "a launch measured alone"});
+  attention.matrix_efficiency =
+      share(object, {"matrix_efficiency", "of the peak, over the pairs that count"}, 1.5);
+  attention.tile_prologue =
+      duration(object, {"tile_prologue", "of one tile of query rows, beside its pairs"});
+  return attention;
+}
+
+MemoryConstants read_memory(StrictObject& object) {
+  MemoryConstants memory;
+  memory.start = duration(object, {"start", "a launch measured alone"});
+  memory.hbm_efficiency = share(object, {"hbm_efficiency", "of the memory's bandwidth"}, 1);
+  memory.per_sm = rate(object, {"per_sm", "bytes that one SM moves, reads and writes together"});
+  return memory;
+}
+
+ProtocolCosts read_protocol(StrictObject& object) {
+  ProtocolCosts costs;
+  costs.op = object.required<CollectiveOp>({"op", "the collective"});
+  costs.algorithm = object.required<CollectiveAlgorithm>({"algorithm", "its algorithm"});
+  costs.protocol = object.required<CollectiveProtocol>({"protocol", "how bytes are handed over"});
+  costs.min_ranks = object.defaulted<std::int64_t>({"min_ranks", "fewest ranks of a node"}, 2,
+                                                   at_least(std::int64_t{2}));
+  costs.max_ranks = object.defaulted<std::int64_t>({"max_ranks", "most ranks of a node; 0: any"}, 0,
+                                                   at_least(std::int64_t{0}));
+  costs.base = duration(object, {"base", "launch, and joining of the ranks"});
+  costs.hop = duration(object, {"hop", "of one step inside a node"});
+  costs.slack = size(object, {"slack", "of a rank's shard that moves while channels are added"});
+  costs.rate = rate(object, {"rate", "of the wire, one direction of one device"});
+  costs.local_steps =
+      share(object, {"local_steps", "local copies, in transfers of one shard over the wire"}, 100);
+  costs.per_peer = object.optional<Sourced<Bandwidth>>(
+      {"per_peer", "what the channels of one pair of ranks carry"}, above(Bandwidth{}));
+  costs.shared = object.optional<Sourced<Bandwidth>>(
+      {"shared", "what a host bridge carries for all ranks together"}, above(Bandwidth{}));
+  costs.ctas = whole(object, {"ctas", "CTAs on each rank"});
+  return costs;
+}
+
+NetworkCosts read_network(StrictObject& object) {
+  NetworkCosts network;
+  network.hop = duration(object, {"hop", "of one step that leaves the node"});
+  network.efficiency = share(object, {"efficiency", "of a NIC's rate, at large messages"}, 1);
+  return network;
+}
+
+InterferenceTerm read_interference(StrictObject& object) {
+  InterferenceTerm term;
+  term.name = object.required<std::string>({"name", "the mechanism"});
+  term.regime = object.required<std::string>({"regime", "when it acts"});
+  term.slow_down =
+      object.required<Sourced<double>>({"slow_down", "of the compute side"}, at_least(1.0));
+  return term;
+}
+
+FamilyError read_error(StrictObject& object) {
+  const auto fraction = at_least(0.0);
+  FamilyError error;
+  error.family = object.required<std::string>({"family", "the predictions"});
+  error.rows =
+      object.required<std::int64_t>({"rows", "how many were compared"}, at_least(std::int64_t{0}));
+  error.median = object.required<double>({"median", "of the error's size"}, fraction);
+  error.p95 = object.required<double>({"p95", "95th percentile of the error's size"}, fraction);
+  error.worst = object.required<double>({"worst", "largest error"}, fraction);
+  error.bias = object.required<double>({"bias", "mean error with its sign"});
+  error.source = object.required_object({"source", "the rows"}, config::detail::read_source);
+  return error;
+}
+
+Profile read_root(StrictObject& root) {
+  Profile profile;
+  profile.name = root.required<std::string>({"name", "the device, as plans name it"});
+  profile.description = root.required<std::string>({"description", "what the constants are for"});
+  profile.gpu = root.required_object({"gpu", "the device that the constants belong to"}, read_gpu);
+  profile.control = root.required_object({"control", "costs of control paths"}, read_control);
+  profile.copy_engines =
+      root.optional_list({"copy_engines", "copy engines by path"}, read_copy_engine);
+  profile.sm_copies = root.optional_list({"sm_copies", "copies by SMs, by path"}, read_sm_copy);
+  profile.gemm = root.optional_object({"gemm", "constants of library GEMMs"}, read_gemm);
+  profile.attention =
+      root.optional_list({"attention", "constants by head dimension"}, read_attention);
+  profile.memory =
+      root.optional_object({"memory", "constants of memory-bound kernels"}, read_memory);
+  profile.collectives =
+      root.optional_list({"collectives", "constants of the collective library"}, read_protocol);
+  profile.network = root.optional_object({"network", "steps between nodes"}, read_network);
+  profile.interference = root.optional_list(
+      {"interference", "slow-downs that sharing does not explain"}, read_interference);
+  profile.errors = root.optional_list({"errors", "how far predictions were off"}, read_error);
+  return profile;
+}
+
+constexpr std::string_view kSchema = "weft.profile/1";
+
+}  // namespace
+
+Profile read_profile(const config::Document& document) {
+  StrictObject root(document);
+  root.schema(kSchema, "what is known about one GPU and its fabric");
+  Profile profile = read_root(root);
+  root.finish();
+  return profile;
+}
+
+Profile load_profile(const std::filesystem::path& file) {
+  return read_profile(config::Document::load(file));
+}
+
+std::vector<config::SourcedUse> assumed_numbers(const config::Document& document) {
+  StrictObject root(document);
+  root.schema(kSchema, "what is known about one GPU and its fabric");
+  (void)read_root(root);
+  root.finish();
+  std::vector<config::SourcedUse> assumed;
+  for (const config::SourcedUse& use : root.sources()) {
+    if (use.source_kind == "assumed") assumed.push_back(use);
+  }
+  return assumed;
+}
+
+config::TypeDescription describe_profile() {
+  return config::describe([](StrictObject& root) {
+    root.schema(kSchema, "what is known about one GPU and its fabric");
+    return read_root(root);
+  });
+}
+
+}  // namespace weft::model

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "configs/reader/codec.hpp"
+#include "models/profile/json.hpp"
+#include "models/profile/names.hpp"
+
+namespace weft::model {
+
+namespace {
+
+using config::to_value;
+using config::Value;
+
+Value source_value(const Source& source) {
+  return config::detail::write_source(source);
+}
+
+template <class T, class Write>
+Value list(const std::vector<T>& items, Write write) {
+  Value array = Value::array();
+  for (const T& item : items) array.push(write(item));
+  return array;
+}
+
+Value write_gpu(const GpuFigures& gpu) {
+  return Value::object({{"architecture", gpu.architecture},
+                        {"sms", to_value(gpu.sms)},
+                        {"matrix", list(gpu.matrix,
+                                        [](const MatrixRate& rate) {
+                                          return Value::object({{"dtype", to_value(rate.dtype)},
+                                                                {"peak", to_value(rate.peak)}});
+                                        })},
+                        {"vector_fp32", to_value(gpu.vector_fp32)},
+                        {"hbm", to_value(gpu.hbm)},
+                        {"hbm_size", to_value(gpu.hbm_size)},
+                        {"l2", to_value(gpu.l2)},
+                        {"l2_size", to_value(gpu.l2_size)},
+                        {"link_per_direction", to_value(gpu.link_per_direction)}});
+}
+
+Value write_control(const ControlCosts& control) {
+  return Value::object({{"host_call", to_value(control.host_call)},
+                        {"graph_launch", to_value(control.graph_launch)},
+                        {"launch", to_value(control.launch)},
+                        {"kernel_drain", to_value(control.kernel_drain)},
+                        {"event_hop", to_value(control.event_hop)},
+                        {"signal_same_sm", to_value(control.signal_same_sm)},
+                        {"signal_same_device", to_value(control.signal_same_device)},
+                        {"signal_peer", to_value(control.signal_peer)},
+                        {"signal_host", to_value(control.signal_host)},
+                        {"stream_memory_op", to_value(control.stream_memory_op)},
+                        {"launch_jitter", to_value(control.launch_jitter)}});
+}
+
+Value write_tile(const GemmTile& tile) {
+  return Value::object({{"m", tile.tile_m},
+                        {"n", tile.tile_n},
+                        {"k", tile.tile_k},
+                        {"stages", tile.stages},
+                        {"cluster_m", tile.cluster_m},
+                        {"cluster_n", tile.cluster_n},
+                        {"threads", tile.threads},
+                        {"registers_per_thread", tile.registers_per_thread},
+                        {"shared_memory", to_value(tile.shared_memory)},
+                        {"persistent", tile.persistent},
+                        {"source", source_value(tile.source)}});
+}
+
+Value write_gemm(const GemmConstants& gemm) {
+  return Value::object({{"start", to_value(gemm.start)},
+                        {"prologue", to_value(gemm.prologue)},
+                        {"step", to_value(gemm.step)},
+                        {"matrix_efficiency", to_value(gemm.matrix_efficiency)},
+                        {"epilogue_exposed", to_value(gemm.epilogue_exposed)},
+                        {"hbm_efficiency", to_value(gemm.hbm_efficiency)},
+                        {"l2_efficiency", to_value(gemm.l2_efficiency)},
+                        {"sustained_clock", to_value(gemm.sustained_clock)},
+                        {"tiles", list(gemm.tiles, write_tile)}});
+}
+
+Value write_protocol(const ProtocolCosts& costs) {
+  Value value = Value::object({{"op", to_value(costs.op)},
+                               {"algorithm", to_value(costs.algorithm)},
+                               {"protocol", to_value(costs.protocol)},
+                               {"min_ranks", costs.min_ranks},
+                               {"max_ranks", costs.max_ranks},
+                               {"base", to_value(costs.base)},
+                               {"hop", to_value(costs.hop)},
+                               {"slack", to_value(costs.slack)},
+                               {"rate", to_value(costs.rate)},
+                               {"local_steps", to_value(costs.local_steps)}});
+  if (costs.per_peer) value.set("per_peer", to_value(*costs.per_peer));
+  if (costs.shared) value.set("shared", to_value(*costs.shared));
+  value.set("ctas", to_value(costs.ctas));
+  return value;
+}
+
+}  // namespace
+
+config::Value to_value(const Profile& profile) {
+  Value value = Value::object({{"schema", "weft.profile/1"},
+                               {"name", profile.name},
+                               {"description", profile.description},
+                               {"gpu", write_gpu(profile.gpu)},
+                               {"control", write_control(profile.control)}});
+  value.set("copy_engines", list(profile.copy_engines, [](const CopyEngineCosts& costs) {
+              return Value::object({{"path", to_value(costs.path)},
+                                    {"start", to_value(costs.start)},
+                                    {"rate", to_value(costs.rate)},
+                                    {"duplex_rate", to_value(costs.duplex_rate)}});
+            }));
+  value.set("sm_copies", list(profile.sm_copies, [](const SmCopyCosts& costs) {
+              return Value::object({{"path", to_value(costs.path)},
+                                    {"per_cta", to_value(costs.per_cta)},
+                                    {"cap", to_value(costs.cap)},
+                                    {"threads", to_value(costs.threads)}});
+            }));
+  if (profile.gemm) value.set("gemm", write_gemm(*profile.gemm));
+  value.set("attention", list(profile.attention, [](const AttentionConstants& attention) {
+              return Value::object({{"head_dim", attention.head_dim},
+                                    {"start", to_value(attention.start)},
+                                    {"matrix_efficiency", to_value(attention.matrix_efficiency)},
+                                    {"tile_prologue", to_value(attention.tile_prologue)}});
+            }));
+  if (profile.memory) {
+    value.set("memory", Value::object({{"start", to_value(profile.memory->start)},
+                                       {"hbm_efficiency", to_value(profile.memory->hbm_efficiency)},
+                                       {"per_sm", to_value(profile.memory->per_sm)}}));
+  }
+  value.set("collectives", list(profile.collectives, write_protocol));
+  if (profile.network) {
+    value.set("network", Value::object({{"hop", to_value(profile.network->hop)},
+                                        {"efficiency", to_value(profile.network->efficiency)}}));
+  }
+  value.set("interference", list(profile.interference, [](const InterferenceTerm& term) {
+              return Value::object({{"name", term.name},
+                                    {"regime", term.regime},
+                                    {"slow_down", to_value(term.slow_down)}});
+            }));
+  value.set("errors", list(profile.errors, [](const FamilyError& error) {
+              return Value::object({{"family", error.family},
+                                    {"rows", error.rows},
+                                    {"median", error.median},
+                                    {"p95", error.p95},
+                                    {"worst", error.worst},
+                                    {"bias", error.bias},
+                                    {"source", source_value(error.source)}});
+            }));
+  return value;
+}
+
+}  // namespace weft::model
