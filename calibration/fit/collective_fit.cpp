@@ -68,6 +68,9 @@ class Constants {
     if (!result_->determined[i]) {
       return {SourceKind::assumed, fmt::format("the rows of {} do not determine it", where_)};
     }
+    if (result_->at_bound[i]) {
+      return {SourceKind::assumed, fmt::format("limit of the search on {}", where_)};
+    }
     return {SourceKind::fitted,
             fmt::format("{}, +-{:.1f} %", where_, 100 * result_->relative_errors[i])};
   }

@@ -42,8 +42,8 @@ std::vector<FitParameter> parameters_around(const GemmConstants& g) {
   list[kStart] = {"start", microseconds(g.start.value), 0.5, 30};
   list[kPrologue] = {"prologue", microseconds(g.prologue.value), 0.05, 20};
   list[kStep] = {"step", microseconds(g.step.value), 1e-3, 2};
-  list[kMatrix] = {"matrix efficiency", g.matrix_efficiency.value, 0.2, 1.1};
-  list[kEpilogue] = {"exposed epilogue", g.epilogue_exposed.value, 1e-3, 4};
+  list[kMatrix] = {"matrix efficiency", g.matrix_efficiency.value, 0.2, 1};
+  list[kEpilogue] = {"exposed epilogue", g.epilogue_exposed.value, 1e-3, 1};
   list[kHbm] = {"HBM efficiency", g.hbm_efficiency.value, 0.2, 1};
   list[kL2] = {"L2 efficiency", g.l2_efficiency.value, 0.2, 1.3};
   list[kClock] = {"sustained clock", g.sustained_clock.value, 0.5, 1};
@@ -116,6 +116,9 @@ GemmFit fit_gemm(const model::Profile& profile, const std::vector<GemmSample>& s
   const auto source = [&](Index i) -> Source {
     if (!fit.result.determined[i]) {
       return {SourceKind::assumed, fmt::format("{} does not determine it", table)};
+    }
+    if (fit.result.at_bound[i]) {
+      return {SourceKind::assumed, fmt::format("limit of the search on {}", table)};
     }
     return {SourceKind::fitted, fmt::format("{}, {} shapes, +-{:.1f} %", table, rows.size(),
                                             100 * fit.result.relative_errors[i])};

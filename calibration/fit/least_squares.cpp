@@ -123,7 +123,11 @@ class Search {
     const double largest = n == 0 ? 0 : normal_.diagonal().maxCoeff();
     result.relative_errors.assign(values_.size(), 0.0);
     for (Eigen::Index i = 0; i < n; ++i) {
+      const auto k = static_cast<std::size_t>(i);
+      const FitParameter& parameter = problem_.parameters[k];
       result.determined.push_back(normal_(i, i) > 1e-9 * largest);
+      result.at_bound.push_back(values_[k] <= parameter.least * (1 + 1e-6) ||
+                                values_[k] >= parameter.most * (1 - 1e-6));
     }
     const double freedom =
         std::max(1.0, static_cast<double>(residuals_.size()) - static_cast<double>(n));

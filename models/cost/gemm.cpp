@@ -88,7 +88,7 @@ class Pricer {
     p.prologue = seconds(g.prologue.value);
     p.main_loop = static_cast<double>(p.steps) * step;
     const double store = tm * tn * (split == 1 ? out_ : 4.0);
-    p.epilogue = g.epilogue_exposed.value * store * busy_ctas / l2_rate_;
+    p.epilogue = g.epilogue_exposed.value * store * busy_ctas / hbm_rate_;
     if (split > 1) {
       const double partials = static_cast<double>(problem_.m) * static_cast<double>(problem_.n) *
                               4 * static_cast<double>(split);

@@ -4,7 +4,7 @@
 //   tiles   = ceil(M/tm) ceil(N/tn) split,  waves = ceil(tiles / resident CTAs)
 //   step    = max(2 tm tn tk / (matrix rate of an SM * efficiency) + issue,
 //                 (tm/cn + tn/cm) tk bytes * CTAs / L2 rate)
-//   tile    = prologue + ceil(K / (tk split)) step + epilogue_exposed * output store
+//   tile    = prologue + ceil(K / (tk split)) step + epilogue_exposed * output store at the HBM rate
 //   time    = start + max(waves * tile / clock, HBM bytes / HBM rate) + split-K reduction
 //   clock   = 1 - (1 - sustained) * share of the time that the matrix units are busy
 //

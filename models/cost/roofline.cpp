@@ -141,12 +141,17 @@ KernelCost attention_cost(const Profile& profile, const AttentionProblem& proble
   const double rate =
       static_cast<double>(profile.matrix_rate(problem.dtype).value.flops_per_second()) /
       static_cast<double>(profile.gpu.sms.value) * constants.matrix_efficiency.value;
-  // Matrix units take whole blocks of query rows, however few rows are in them.
+  // Matrix units take whole blocks: query rows are padded to a tile, and a causal tile computes the block of
+  // keys on its diagonal in full.
   const std::int64_t used_rows = decode ? rows_of_head * group : rows_of_head;
   const double padding =
       static_cast<double>(row_tiles * kQueryRows) / static_cast<double>(used_rows);
-  const double tile_seconds =
-      static_cast<double>(cost.flops.count()) / static_cast<double>(cost.tiles) * padding / rate;
+  const double pairs = static_cast<double>(attention_pairs(problem));
+  const double diagonal =
+      problem.causal && !decode ? static_cast<double>(problem.query_tokens) * kQueryRows / 2 : 0;
+  const double tile_seconds = static_cast<double>(cost.flops.count()) /
+                              static_cast<double>(cost.tiles) * padding * (1 + diagonal / pairs) /
+                              rate;
   cost.tile_time = constants.tile_prologue.value +
                    Duration::from_ps(static_cast<std::int64_t>(std::ceil(tile_seconds * 1e12)));
   // Causal tiles differ in length and are handed out longest first, so that SMs end together: the waves'
