@@ -36,8 +36,9 @@ struct Priced {
 double seconds(Duration time) {
   return static_cast<double>(time.ps()) * 1e-12;
 }
-Duration rounded_up(double seconds_) {
-  return Duration::from_ps(static_cast<std::int64_t>(std::ceil(seconds_ * 1e12)));
+/// Up to the next picosecond; a thousandth of one is the rounding of doubles, not time.
+Duration rounded_up(double time) {
+  return Duration::from_ps(static_cast<std::int64_t>(std::ceil(time * 1e12 - 1e-3)));
 }
 double per_second(Bandwidth rate) {
   return static_cast<double>(rate.bytes_per_second());

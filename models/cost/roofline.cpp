@@ -152,8 +152,9 @@ KernelCost attention_cost(const Profile& profile, const AttentionProblem& proble
   const double tile_seconds = static_cast<double>(cost.flops.count()) /
                               static_cast<double>(cost.tiles) * padding * (1 + diagonal / pairs) /
                               rate;
-  cost.tile_time = constants.tile_prologue.value +
-                   Duration::from_ps(static_cast<std::int64_t>(std::ceil(tile_seconds * 1e12)));
+  cost.tile_time =
+      constants.tile_prologue.value +
+      Duration::from_ps(static_cast<std::int64_t>(std::ceil(tile_seconds * 1e12 - 1e-3)));
   // Causal tiles differ in length and are handed out longest first, so that SMs end together: the waves'
   // fraction counts, but no tile ends before the longest one does.
   const Duration together = cost.tile_time * cost.tiles / budget.sms();
