@@ -37,11 +37,15 @@ class Builder {
     return tensor;
   }
 
+  /// A weight of a block's product.
   TensorId weight(std::string name, std::vector<Dim> dims, const char* cut_dim) {
-    const TensorId id = part.flow.weight({std::move(name), std::move(dims), spec_.formats.weights},
-                                         cut_dim != nullptr ? cut(cut_dim) : Placements{});
-    part.weights.push_back(id);
-    return id;
+    return part.flow.weight({std::move(name), std::move(dims), spec_.formats.weights},
+                            cut(cut_dim));
+  }
+  /// Norms and the vocabulary's matrices stay in the format of activations when products go to eight bits.
+  TensorId plain_weight(std::string name, std::vector<Dim> dims, const Placements& placements) {
+    return part.flow.weight({std::move(name), std::move(dims), spec_.formats.activations},
+                            placements);
   }
 
   TensorId op(Node node, Tensor out) {
@@ -66,7 +70,7 @@ class Builder {
     std::vector<Dim> gain = {hidden_};
     // A layer norm has a bias beside its gain.
     if (model_.norm == NormKind::layer_norm) gain.push_back({"gain_and_bias", 2});
-    const TensorId w = weight(name + ".weight", std::move(gain), nullptr);
+    const TensorId w = plain_weight(name + ".weight", std::move(gain), {});
     return op({.name = name,
                .rule = Rule::normalize,
                .what = model_.norm == NormKind::rms_norm ? "rms_norm" : "layer_norm",
@@ -90,7 +94,7 @@ class Builder {
     // Queries and keys are changed in place; values are not touched.
     const Tensor q_and_k = activation("q and k", {{"heads", model_.heads + kv}, head_dim});
     if (model_.qk_norm) {
-      const TensorId gain = weight("qk_norm.weight", {head_dim, {"q_and_k", 2}}, nullptr);
+      const TensorId gain = plain_weight("qk_norm.weight", {head_dim, {"q_and_k", 2}}, {});
       qkv = touch(op({.name = "qk_norm",
                       .rule = Rule::normalize,
                       .what = "rms_norm",
@@ -233,7 +237,8 @@ PartFlow embedding_flow(const ModelConfig& model, const ParallelLayout& layout,
   // Indices are 32-bit words.
   const TensorFormat index{DType::fp32, DType::fp32, 0};
   const TensorId ids = flow.constant({"token ids", {build.tokens_}, index});
-  const TensorId table = build.weight("embedding.weight", {build.vocab_, build.hidden_}, "vocab");
+  const TensorId table =
+      build.plain_weight("embedding.weight", {build.vocab_, build.hidden_}, Builder::cut("vocab"));
   TensorId x = build.op({.name = "embedding",
                          .rule = Rule::lookup,
                          .what = "lookup",
@@ -242,8 +247,8 @@ PartFlow embedding_flow(const ModelConfig& model, const ParallelLayout& layout,
                         build.activation("embedding.out", h));
   if (model.positions == PositionKind::learned) {
     const TensorId places = flow.constant({"positions", {build.tokens_}, index});
-    const TensorId rows = build.weight(
-        "positions.weight", {{"positions", model.max_positions}, build.hidden_}, nullptr);
+    const TensorId rows = build.plain_weight(
+        "positions.weight", {{"positions", model.max_positions}, build.hidden_}, {});
     flow.place(x, build.stream());
     const TensorId p = build.op({.name = "position_embedding",
                                  .rule = Rule::lookup,
@@ -264,12 +269,12 @@ PartFlow head_flow(const ModelConfig& model, const ParallelLayout& layout,
   Dataflow& flow = build.part.flow;
   const std::vector<Dim> h = {build.hidden_};
   const TensorId stream = flow.input(build.activation("stream", h), build.stream());
-  TensorId x = build.norm("final_norm", stream, build.matmul_input("final_norm.out", h));
+  TensorId x = build.norm("final_norm", stream, build.activation("final_norm.out", h));
   Dim rows = build.tokens_;
   if (!trains(spec) && spec.new_tokens > 1) {
     // Only the last token of each sequence has a successor to choose. Rows are selected whole.
     rows = {"sequences", spec.sequences};
-    Tensor last{"last.out", {rows, build.hidden_}, spec.formats.matmul_input};
+    Tensor last{"last.out", {rows, build.hidden_}, spec.formats.activations};
     x = build.touch(build.op({.name = "last_tokens",
                               .rule = Rule::normalize,
                               .what = "select",
@@ -278,7 +283,8 @@ PartFlow head_flow(const ModelConfig& model, const ParallelLayout& layout,
                              last),
                     last);
   }
-  const TensorId w = build.weight("head.weight", {build.vocab_, build.hidden_}, "vocab");
+  const TensorId w =
+      build.plain_weight("head.weight", {build.vocab_, build.hidden_}, Builder::cut("vocab"));
   const TensorId logits =
       build.matmul("head", x, w, {"logits", {rows, build.vocab_}, spec.formats.activations});
   if (trains(spec)) {

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <map>
-#include <vector>
 
 #include "models/layouts/dataflow.hpp"
 #include "models/workloads/model_config.hpp"
@@ -22,7 +21,6 @@ struct PartFlow {
   std::map<NodeId, Tensor>
       touched;              ///< operators that read and write a part of their tensors in place
   std::int64_t window = 0;  ///< of its attention; 0: none
-  std::vector<TensorId> weights;
 };
 
 /// One transformer block; with its backward pass in the backward phase.
