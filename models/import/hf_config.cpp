@@ -301,7 +301,8 @@ class HfReader {
   std::optional<DType> dtype_;
 };
 
-/// The folder of a file named config.json, which is how a model is downloaded; else the file's stem.
+/// The folder of a file named config.json, which is how a model is downloaded; else the file's
+/// stem.
 std::string name_from(const std::string& file) {
   const std::filesystem::path path(file);
   const std::string folder = path.parent_path().filename().string();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a Hugging Face config.json as its owner has it.
 //
-// Keys, their older spellings and their defaults are those of the configuration classes of transformers
-// (src/transformers/models/<model_type>/configuration_<model_type>.py). The file is read tolerantly but not
-// silently: what was assumed or ignored is a note; what cannot be simulated yet is an error that names the
-// feature. Multimodal files are read for their language model (text_config).
+// Keys, their older spellings and their defaults are those of the configuration classes of
+// transformers (src/transformers/models/<model_type>/configuration_<model_type>.py). The file is
+// read tolerantly but not silently: what was assumed or ignored is a note; what cannot be simulated
+// yet is an error that names the feature. Multimodal files are read for their language model
+// (text_config).
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model_type means beyond the keys of the file: the structure that its code fixes and the defaults of
-// its configuration class in transformers 4.51.
+// What a model_type means beyond the keys of the file: the structure that its code fixes and the
+// defaults of its configuration class in transformers 4.51.
 #pragma once
 
 #include <cstdint>

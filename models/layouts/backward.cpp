@@ -66,7 +66,8 @@ class ChainRule {
     pass(w, weight_node(id, node, Rule::contract, {dy, x}, w, node.name + ".wgrad"));
   }
 
-  /// A sum passes its gradient on as it is; another linear function needs an operator, but nothing saved.
+  /// A sum passes its gradient on as it is; another linear function needs an operator, but nothing
+  /// saved.
   TensorId linear(NodeId id, const Node& node, TensorId input, TensorId dy) {
     if (node.what == "add") return dy;
     Node backward = derivative(id, node, Rule::linear, {dy}, node.name + ".backward");

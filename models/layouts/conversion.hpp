@@ -25,7 +25,8 @@ std::optional<CollectiveOp> collective_between(const Placement& from, const Plac
 Bytes message_bytes(CollectiveOp op, const Tensor& tensor, const Placements& before, Axis axis,
                     const Mesh& mesh);
 
-/// Returns the bytes each rank sends to turn `from` into `to` on `axis`; zero for local conversions.
+/// Returns the bytes each rank sends to turn `from` into `to` on `axis`; zero for local
+/// conversions.
 Bytes conversion_wire_bytes(const Tensor& tensor, const Placement& from, const Placement& to,
                             Axis axis, const Mesh& mesh);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors and the operators between them, before anything is known about ranks.
 //
-// A dataflow says what is computed. Placements are said only where the layout decides: weights, inputs,
-// and the few activations that it keeps in a certain place. derive.hpp finds all others, and with them
-// the communication. Operators are in program order.
+// A dataflow says what is computed. Placements are said only where the layout decides: weights,
+// inputs, and the few activations that it keeps in a certain place. derive.hpp finds all others,
+// and with them the communication. Operators are in program order.
 #pragma once
 
 #include <cstddef>

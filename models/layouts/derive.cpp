@@ -98,7 +98,8 @@ class Deriver {
     return best;
   }
 
-  /// Where `id` will be needed: where the layout wants it, or where its first consumer with an opinion does.
+  /// Where `id` will be needed: where the layout wants it, or where its first consumer with an
+  /// opinion does.
   std::optional<Placement> needed(TensorId id, Axis axis, int depth = 0) const {
     const Value& value = dataflow_.value(id);
     if (value.placed) return value.placed->on(axis);
@@ -300,8 +301,8 @@ class Deriver {
     }
   }
 
-  /// At the start of the backward pass only saved tensors are left: what was produced, or for an addend
-  /// the first whole that came of it.
+  /// At the start of the backward pass only saved tensors are left: what was produced, or for an
+  /// addend the first whole that came of it.
   void forget_unsaved() {
     for (const Axis axis : every_axis) {
       for (std::vector<Copy>& all : copies_[static_cast<std::size_t>(axis)]) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds where every tensor of a dataflow lies, and the conversions that this takes: the communication.
+// Finds where every tensor of a dataflow lies, and the conversions that this takes: the
+// communication.
 //
-// Operators are taken in program order. Each may run in any way that rules.hpp allows; it takes the one
-// that costs the fewest wire bytes, counting its inputs (from the cheapest copy there is) and what its
-// consumer will need of its output. Ties: fewer collectives, then fewer local conversions, then less work
-// on a rank, then the order of rules.hpp. Axes are independent. A copy, once made, is used by every later operator.
+// Operators are taken in program order. Each may run in any way that rules.hpp allows; it takes the
+// one that costs the fewest wire bytes, counting its inputs (from the cheapest copy there is) and
+// what its consumer will need of its output. Ties: fewer collectives, then fewer local conversions,
+// then less work on a rank, then the order of rules.hpp. Axes are independent. A copy, once made,
+// is used by every later operator.
 //
 // What the backward pass may use of the forward pass: the tensors that were saved. With
-// `keep_gathered` that includes gathered copies; without, a gathered tensor is gathered again, which is
-// what sequence parallelism does to keep only shards (arXiv 2205.05198, section 4.2.2).
+// `keep_gathered` that includes gathered copies; without, a gathered tensor is gathered again,
+// which is what sequence parallelism does to keep only shards (arXiv 2205.05198, section 4.2.2).
 #pragma once
 
 #include <cstddef>
@@ -55,8 +57,8 @@ struct DeriveOptions {
 /// Derives every placement; throws LayoutError that names the operator that cannot run.
 Derivation derive(const Dataflow& dataflow, const Mesh& mesh, DeriveOptions options = {});
 
-/// Throws LayoutError, naming the consumer, if `op` in place of the conversion's own collective would leave
-/// it without what it needs; a whole where a slice is needed is enough.
+/// Throws LayoutError, naming the consumer, if `op` in place of the conversion's own collective
+/// would leave it without what it needs; a whole where a slice is needed is enough.
 void check_replacement(const Dataflow& dataflow, const Conversion& conversion, CollectiveOp op);
 
 /// Returns the bytes each rank sends in all conversions, both passes.

@@ -10,7 +10,8 @@ namespace weft::model {
 
 class LayoutError : public std::runtime_error {
  public:
-  /// `consumer` is the operator that cannot run, `tensor` what it cannot take; `why` is the whole message.
+  /// `consumer` is the operator that cannot run, `tensor` what it cannot take; `why` is the whole
+  /// message.
   LayoutError(std::string consumer, std::string tensor, const std::string& why)
       : std::runtime_error(why), consumer_(std::move(consumer)), tensor_(std::move(tensor)) {}
   /// Returns the name of the operator that cannot run.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns a dataflow and its derived placements into operators and boundaries of one rank.
 //
-// A conversion joins the products beside it: its producer, its consumers, and in the backward pass the other
-// derivative of the same product, which is independent of it. Conversions that share a product are one
-// boundary. A conversion beside no product joins the operator that makes it, or the first that uses it.
+// A conversion joins the products beside it: its producer, its consumers, and in the backward pass
+// the other derivative of the same product, which is independent of it. Conversions that share a
+// product are one boundary. A conversion beside no product joins the operator that makes it, or the
+// first that uses it.
 #pragma once
 
 #include <cstdint>

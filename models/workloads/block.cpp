@@ -42,7 +42,8 @@ class Builder {
     return part.flow.weight({std::move(name), std::move(dims), spec_.formats.weights},
                             cut(cut_dim));
   }
-  /// Norms and the vocabulary's matrices stay in the format of activations when products go to eight bits.
+  /// Norms and the vocabulary's matrices stay in the format of activations when products go to
+  /// eight bits.
   TensorId plain_weight(std::string name, std::vector<Dim> dims, const Placements& placements) {
     return part.flow.weight({std::move(name), std::move(dims), spec_.formats.activations},
                             placements);
@@ -189,7 +190,8 @@ TensorId statistic(Builder& build, const std::string& name, std::vector<TensorId
 }
 
 /// Cross-entropy over a vocabulary that stays cut: the greatest logit, the target's, and the sum of
-/// exponentials are the only things that all ranks need, one fp32 a token each (arXiv 1909.08053, section 3).
+/// exponentials are the only things that all ranks need, one fp32 a token each (arXiv 1909.08053,
+/// section 3).
 void add_loss(Builder& build, TensorId logits) {
   Dataflow& flow = build.part.flow;
   const TensorId greatest = statistic(build, "logit_max", {logits});

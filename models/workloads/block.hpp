@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dataflows of a transformer's parts: embedding, block, head.
 //
-// Only three things are placed: weights (qkv, fc1 and the vocabulary matrices cut along their outputs, proj
-// and fc2 along their inputs), the residual stream (whole, or cut along tokens under sequence parallelism),
-// and what leaves the head. Everything else, communication included, follows.
+// Only three things are placed: weights (qkv, fc1 and the vocabulary matrices cut along their
+// outputs, proj and fc2 along their inputs), the residual stream (whole, or cut along tokens under
+// sequence parallelism), and what leaves the head. Everything else, communication included,
+// follows.
 #pragma once
 
 #include <cstdint>

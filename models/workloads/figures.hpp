@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the time of a step to the figures that people compare.
 //
-// Model FLOPs are those that the model's definition needs: no recomputation, no replicated heads, no padding,
-// causal attention by the pairs that it sees; backward twice forward. MFU = model FLOPs / (time * peak of
-// all GPUs), as in arXiv 2204.02311, appendix B, which however counts attention as if it were not causal.
+// Model FLOPs are those that the model's definition needs: no recomputation, no replicated heads,
+// no padding, causal attention by the pairs that it sees; backward twice forward. MFU = model FLOPs
+// / (time * peak of all GPUs), as in arXiv 2204.02311, appendix B, which however counts attention
+// as if it were not causal.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@
 
 namespace weft::model {
 
-/// Returns the FLOPs of one pass of one replica over spec's tokens; in the backward phase, of a whole
-/// training step (forward and backward).
+/// Returns the FLOPs of one pass of one replica over spec's tokens; in the backward phase, of a
+/// whole training step (forward and backward).
 Flops model_flops(const ModelConfig& model, const WorkloadSpec& spec);
 
 /// "TTFT" in prefill, "TPOT" in decode, "step" in training.

@@ -3,9 +3,9 @@
 //
 //   weights + gradients + optimizer + activations + KV cache + communication buffers
 //
-// ZeRO (arXiv 1910.02054) over the replicas: stage 1 cuts the optimizer's states, 2 also gradients, 3 also
-// weights. Only its memory is counted: the traffic of the replicas is not simulated. Ignored: allocator
-// fragmentation, the CUDA context, workspaces of libraries.
+// ZeRO (arXiv 1910.02054) over the replicas: stage 1 cuts the optimizer's states, 2 also gradients,
+// 3 also weights. Only its memory is counted: the traffic of the replicas is not simulated.
+// Ignored: allocator fragmentation, the CUDA context, workspaces of libraries.
 #pragma once
 
 #include <cstdint>
@@ -50,13 +50,13 @@ struct MemoryUse {
 /// Returns the sum of all parts.
 Bytes total_of(const MemoryUse& use);
 
-/// Returns the keys and values of every layer and sequence that one rank keeps, context and new tokens; a
-/// layer with a window keeps no more than that.
+/// Returns the keys and values of every layer and sequence that one rank keeps, context and new
+/// tokens; a layer with a window keeps no more than that.
 Bytes kv_cache_bytes(const ModelConfig& model, const ParallelLayout& layout,
                      const WorkloadSpec& spec);
 
-/// Returns the buffers that collectives read and write: twice the largest boundary's messages, so that one
-/// boundary can fill them while the last drains.
+/// Returns the buffers that collectives read and write: twice the largest boundary's messages, so
+/// that one boundary can fill them while the last drains.
 Bytes communication_buffers(const Workload& workload);
 
 /// Returns what one rank needs for `workload`, built from the other arguments.

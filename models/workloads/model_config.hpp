@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dense decoder-only transformer by its hyper-parameters: all that shapes, FLOPs and bytes follow from.
+// A dense decoder-only transformer by its hyper-parameters: all that shapes, FLOPs and bytes follow
+// from.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,8 @@ MatmulShape shape_of(const Tensor& x, const Tensor& w, const Tensor& y) {
 }
 
 /// 4 d FLOPs for each pair of a query and a key it sees, in the forward pass: q k and p v. Backward
-/// computes five products for these two, the scores once more among them (arXiv 2205.14135, section 3).
+/// computes five products for these two, the scores once more among them (arXiv 2205.14135, section
+/// 3).
 Flops attention_flops(const AttentionWork& work) {
   const std::int64_t products = work.backward ? 5 : 2;
   return Flops::from(2 * products) * visible_pairs(work) * work.head_dim * work.heads *
@@ -75,7 +76,8 @@ std::int64_t visible_pairs(const AttentionWork& work) {
   const std::int64_t window = work.window == 0 ? kv : std::min(work.window, kv);
   const std::int64_t first = kv - q + 1;
   if (window <= first) return checked_multiply(q, window);
-  // The first window - first + 1 queries see first, first + 1, ..., window tokens; the rest see window.
+  // The first window - first + 1 queries see first, first + 1, ..., window tokens; the rest see
+  // window.
   const std::int64_t growing = window - first + 1;
   const std::int64_t ramp = checked_multiply(growing, first + window) / 2;
   return ramp + checked_multiply(q - growing, window);

@@ -23,14 +23,16 @@ struct Formats {
   TensorFormat weight_gradients;
   friend bool operator==(const Formats&, const Formats&) = default;
 
-  /// Every tensor in `dtype`; for 8 bits and fewer, products read it and write bf16 (fp8 with 128-element scales).
+  /// Every tensor in `dtype`; for 8 bits and fewer, products read it and write bf16 (fp8 with
+  /// 128-element scales).
   static Formats of(DType dtype);
 };
 
 /// What the backward pass computes again instead of keeping (arXiv 2205.05198, section 5).
 enum class Recompute : std::uint8_t { none, selective, full };
 
-/// How one replica is spread: tp ranks, whose activations between products may be cut along tokens (SP).
+/// How one replica is spread: tp ranks, whose activations between products may be cut along tokens
+/// (SP).
 struct ParallelLayout {
   int tp = 1;
   bool sequence_parallel = false;
@@ -56,10 +58,11 @@ constexpr std::int64_t tokens_of(const WorkloadSpec& spec) {
   return spec.sequences * spec.new_tokens;
 }
 
-/// Returns everything that keeps `model` from being spread so, one sentence each; empty if nothing does.
+/// Returns everything that keeps `model` from being spread so, one sentence each; empty if nothing
+/// does.
 ///
-/// Query heads divide by tp; KV heads divide by tp or tp by them (then they are replicated); the MLP's width
-/// divides by tp; under SP the tokens do. A vocabulary that does not divide is padded.
+/// Query heads divide by tp; KV heads divide by tp or tp by them (then they are replicated); the
+/// MLP's width divides by tp; under SP the tokens do. A vocabulary that does not divide is padded.
 std::vector<std::string> layout_problems(const ModelConfig& model, const ParallelLayout& layout,
                                          const WorkloadSpec& spec);
 

@@ -55,8 +55,8 @@ class Planner {
     return layer;
   }
 
-  /// Gradients that are still addends after a layer's backward pass: those of its norms under SP. They are
-  /// packed into one buffer and reduced once a step.
+  /// Gradients that are still addends after a layer's backward pass: those of its norms under SP.
+  /// They are packed into one buffer and reduced once a step.
   std::optional<Layer> norm_gradients() const {
     if (addends_ == 0) return std::nullopt;
     const Dim all{"norm weights", addends_};

@@ -37,8 +37,8 @@ struct Workload {
 
 /// Derives the workload of one replica; throws LayoutError with every problem of the layout.
 ///
-/// In the forward and backward phases tokens are those of one microbatch; backward under full recomputation
-/// runs the forward operators of each block first, under selective its attention.
+/// In the forward and backward phases tokens are those of one microbatch; backward under full
+/// recomputation runs the forward operators of each block first, under selective its attention.
 Workload build_workload(const ModelConfig& model, const ParallelLayout& layout,
                         const WorkloadSpec& spec);
 

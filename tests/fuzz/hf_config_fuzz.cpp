@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a config.json: the reader returns a model that can be worked with, or throws ConfigErrors.
+// Any bytes as a config.json: the reader returns a model that can be worked with, or throws
+// ConfigErrors.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -12,8 +12,8 @@
 namespace weft::model {
 namespace {
 
-// Parameters of the published checkpoints, tied matrices counted once. GPT-3 175B was never published;
-// with the sizes of arXiv 2005.14165, table 2.1, and the structure of GPT-2 it has
+// Parameters of the published checkpoints, tied matrices counted once. GPT-3 175B was never
+// published; with the sizes of arXiv 2005.14165, table 2.1, and the structure of GPT-2 it has
 // 96 (12 h^2 + 13 h) + 2 h + (50257 + 2048) h, h = 12288.
 const std::map<std::string, std::int64_t> kPublished = {
     {"gemma2-27b", 27'227'128'320},     {"gemma2-2b", 2'614'341'888},

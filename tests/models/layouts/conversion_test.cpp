@@ -60,8 +60,8 @@ TEST(WireBytes, ForwardAllReduceOfTheWorkedExample) {
   EXPECT_EQ(conversion_wire_bytes(y, addend, whole, Axis::tp, mesh).count(), 100'663'296);
 }
 
-// nccl-tests counts the gathered tensor of an all-gather, the whole input of a reduce-scatter and one
-// rank's buffer of an all-to-all.
+// nccl-tests counts the gathered tensor of an all-gather, the whole input of a reduce-scatter and
+// one rank's buffer of an all-to-all.
 TEST(Message, IsWhatNcclTestsCallsSize) {
   const Tensor x{"x", {{"tokens", 1024}, {"hidden", 256}}, {}};
   const Mesh mesh = Mesh().with(Axis::tp, 8);

@@ -129,7 +129,8 @@ TEST(ResidualAndNorm, NormOfFeaturesThatAreCutMustGatherThem) {
   EXPECT_NE(derivation.conversions[0].op, std::nullopt);
 }
 
-// The gain's gradient sums over tokens, of which each rank has its own: an addend, reduced once a step.
+// The gain's gradient sums over tokens, of which each rank has its own: an addend, reduced once a
+// step.
 TEST(ResidualAndNorm, UnderSequenceParallelismTheGradientOfTheGainIsAnAddend) {
   const Dataflow flow = residual_and_norm(on_tp("tokens"));
   const Derivation derivation = derive(flow, tp4);
@@ -175,7 +176,8 @@ TEST(Attention, CuttingTheHeadDimensionIsRefusedWithTheReason) {
   }
 }
 
-// Tokens cut on cp before attention, heads after: an all-to-all for each of q, k and v (DeepSpeed Ulysses).
+// Tokens cut on cp before attention, heads after: an all-to-all for each of q, k and v (DeepSpeed
+// Ulysses).
 TEST(Attention, TokensThatAreCutTurnIntoHeadsByAllToAll) {
   Dataflow flow;
   const Placements rows(Axis::cp, Placement::shard("tokens"));
@@ -210,7 +212,8 @@ Dataflow embedding_of(const std::string& cut, const Placements& stream) {
   return flow;
 }
 
-// Each rank looks up the rows it has and adds zeros for the others; its gradient needs every token's.
+// Each rank looks up the rows it has and adds zeros for the others; its gradient needs every
+// token's.
 TEST(VocabularyParallel, EmbeddingYieldsAnAddend) {
   const Dataflow flow = embedding_of("vocab", {});
   EXPECT_EQ(story(flow, derive(flow, tp4)), Lines{"all_reduce x"});
@@ -298,8 +301,8 @@ TEST(Replacement, AllReduceForReduceScatterIsWastefulButRight) {
   EXPECT_NO_THROW(check_replacement(flow, derivation.conversions[0], CollectiveOp::reduce_scatter));
 }
 
-// Two row-parallel products into one sum, as in blocks that run attention and MLP side by side: addends
-// are added first, and reduced once.
+// Two row-parallel products into one sum, as in blocks that run attention and MLP side by side:
+// addends are added first, and reduced once.
 TEST(RowParallel, AddendsAreSummedBeforeTheyAreReduced) {
   Dataflow flow;
   TensorId parts[2] = {TensorId(0), TensorId(0)};

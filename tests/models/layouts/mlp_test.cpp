@@ -33,12 +33,16 @@ Derivation derive_mlp(Cut first, Cut second, int ranks, const MlpSizes& sizes = 
   return derive(mlp.flow, Mesh().with(Axis::tp, ranks), {.keep_gathered = true});
 }
 
-// X, Y, dX, dY whole; the middle tensor is 4h wide, so gathering or scattering it costs 4 units, reducing
-// it 8; the same for an h-wide tensor costs 1 and 2.
-//   column-row      forward: reduce Y 2;                    backward: reduce dX 2.                    4
-//   column-column   gather Z 4, gather Y 1;                 scatter dZ 4, reduce dX 2.               11
-//   row-row         scatter Z 4, reduce Y 2;                gather dZ 4, gather dX 1.                11
-//   row-column      reduce Z 8, gather Y 1;                 reduce dZ 8, gather dX 1.                18
+// X, Y, dX, dY whole; the middle tensor is 4h wide, so gathering or scattering it costs 4 units,
+// reducing it 8; the same for an h-wide tensor costs 1 and 2.
+//   column-row      forward: reduce Y 2;                    backward: reduce dX 2.
+//     4
+//   column-column   gather Z 4, gather Y 1;                 scatter dZ 4, reduce dX 2.
+//    11
+//   row-row         scatter Z 4, reduce Y 2;                gather dZ 4, gather dX 1.
+//    11
+//   row-column      reduce Z 8, gather Y 1;                 reduce dZ 8, gather dX 1.
+//    18
 TEST(MlpPairing, ColumnRowSendsFourUnits) {
   for (const int p : {2, 4, 8, 16}) {
     EXPECT_DOUBLE_EQ(units(derive_mlp(Cut::column, Cut::row, p), {}, p), 4.0) << "p=" << p;
@@ -63,8 +67,8 @@ TEST(MlpPairing, RowColumnSendsEighteenUnits) {
   }
 }
 
-// If the middle tensor were as narrow as X, every pairing would cost what the widespread table says: it
-// counts h for the middle tensor too.
+// If the middle tensor were as narrow as X, every pairing would cost what the widespread table
+// says: it counts h for the middle tensor too.
 TEST(MlpPairing, TheWidespreadTableForgetsTheWidthOfTheMiddle) {
   const MlpSizes narrow{4096, 8192, 8192};
   EXPECT_DOUBLE_EQ(units(derive_mlp(Cut::column, Cut::row, 8, narrow), narrow, 8), 4.0);
@@ -79,8 +83,9 @@ TEST(MlpPairing, ColumnRowReducesOnceEachWay) {
   EXPECT_EQ(collectives(derivation, true), std::vector{CollectiveOp::all_reduce});
 }
 
-// Megatron's f and g: the gather before fc1 and the scatter after fc2 together send what the all-reduce
-// did; backward gathers dY, scatters dX, and gathers X once more because only its shard was saved.
+// Megatron's f and g: the gather before fc1 and the scatter after fc2 together send what the
+// all-reduce did; backward gathers dY, scatters dX, and gathers X once more because only its shard
+// was saved.
 TEST(MlpPairing, SequenceParallelSplitsEachAllReduceInTwo) {
   const MlpSizes sizes;
   const Placements shards(Axis::tp, Placement::shard("tokens"));

@@ -57,8 +57,8 @@ TEST(MakeBoundary, GemmAllToAllTurnsRowsIntoColumns) {
   EXPECT_EQ(turn.to, MatrixDim::columns);
 }
 
-// X_r [128,1024] W_r [1024,2048]: the output has 128*2048 two-byte elements, 512 KiB; each of 4 chunks of
-// 32 rows 128 KiB.
+// X_r [128,1024] W_r [1024,2048]: the output has 128*2048 two-byte elements, 512 KiB; each of 4
+// chunks of 32 rows 128 KiB.
 TEST(MakeBoundary, OutputBytesOfTheWorkedExample) {
   const Boundary boundary = make_boundary(BoundaryKind::gemm_ar, {128, 2048, 1024 * 4}, bf16, 4);
   const Operator& gemm = boundary.operators[0];

@@ -32,8 +32,8 @@ TEST(Block, TwoAllReducesForwardAndTwoBackwardWhateverTheRanks) {
   }
 }
 
-// The ten products that tensor-parallel overlap in training knows by name: four forward, and six backward
-// of which proj.wgrad and fc2.wgrad use what their dgrad gathered.
+// The ten products that tensor-parallel overlap in training knows by name: four forward, and six
+// backward of which proj.wgrad and fc2.wgrad use what their dgrad gathered.
 TEST(Block, SequenceParallelismBindsEveryProductToACollective) {
   const ParallelLayout layout{8, true, 1};
   const Workload forward = build_workload(gpt(), layout, spec_of(Phase::forward, 1, 2048));
@@ -101,7 +101,8 @@ TEST(Head, TrainingReducesThreeNumbersAToken) {
   }
 }
 
-// Two norms of h gains a block and one at the end, each an addend on every rank: reduced once a step.
+// Two norms of h gains a block and one at the end, each an addend on every rank: reduced once a
+// step.
 TEST(NormGradients, AreReducedOnceAStepUnderSequenceParallelism) {
   const WorkloadSpec spec = spec_of(Phase::backward, 1, 4096);
   const Workload cut = build_workload(llama3_70b(), {8, true, 1}, spec);

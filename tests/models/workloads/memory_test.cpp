@@ -118,8 +118,8 @@ MemoryUse train(int zero, int replicas, DType master = DType::fp32) {
   return memory_of(gpt(), layout, spec, build_workload(gpt(), layout, spec), optimizer);
 }
 
-// bf16 weights and gradients, fp32 moments and master: 2 + 2 + 12 bytes a parameter; ZeRO over d replicas:
-// 4 + 12/d, 2 + 14/d, 16/d (arXiv 1910.02054, figure 1).
+// bf16 weights and gradients, fp32 moments and master: 2 + 2 + 12 bytes a parameter; ZeRO over d
+// replicas: 4 + 12/d, 2 + 14/d, 16/d (arXiv 1910.02054, figure 1).
 TEST(Zero, StagesCutStatesThenGradientsThenWeights) {
   const RankParameters rank = rank_parameters(gpt(), {8, true, 1});
   const std::int64_t p = rank.products + rank.others;
