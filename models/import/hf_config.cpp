@@ -322,7 +322,8 @@ ImportedModel read_hf_config(const config::Document& document) {
   };
   if (!document.root().is_object()) {
     root.finish();  // throws: a document that is no object has been reported
-  } else if (root.has("text_config")) {
+  } else if (const config::Value* nested = document.root().find("text_config");
+             nested != nullptr && !nested->is_null()) {
     root.optional_object({"text_config", "the language model of a multimodal one"}, read);
   } else {
     read(root);

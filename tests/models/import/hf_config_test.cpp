@@ -82,6 +82,12 @@ TEST(HfConfig, TheLanguageModelOfAMultimodalOneIsRead) {
   EXPECT_THAT(notes_of(imported), testing::Contains(HasSubstr("/vision_config: key is ignored")));
 }
 
+TEST(HfConfig, ANullLanguageModelIsNone) {
+  std::string text = kSmallLlama;
+  text.insert(1, "\"text_config\": null, ");
+  EXPECT_EQ(read(text).model.hidden, 64);
+}
+
 TEST(HfConfig, WhatNobodyReadIsNoted) {
   std::string text = kSmallLlama;
   text.insert(1, "\"surprise\": 1, ");
