@@ -9,8 +9,9 @@
 // second, capacities and sums in 128 bits. A filling level is one division, residual / sum of
 // weights, rounded down, so rates are a function of the multiset of activities and never exceed a
 // capacity; k copies (multiplicity k) and k activities give the same bits. Weights w_i / d_i are
-// brought to the least common denominator of their component; where that would pass 2^40 they are
-// rounded to 2^-40 of the largest, which moves shares by no more than that and no capacity at all.
+// brought to the least common denominator of their component. Where that would not fit they are
+// rounded to a common fraction of the largest, 2^-62 or what sums in 128 bits allow: this moves
+// shares by as much, and no load at all.
 //
 // Only resources that their activities could overfill by running at their caps connect anything:
 // the rest cannot bind. `solve` walks the components of such resources that were touched since the
@@ -27,6 +28,41 @@
 #include "sim/solver/wide.hpp"
 
 namespace weft::sim {
+
+/// A filling level, whole + fraction x 2^-32, and what was rounded away.
+struct FillLevel {
+  enum class Rest : std::uint8_t { none, below_fraction, below_whole };
+
+  UInt128 whole = 0;
+  std::uint64_t fraction = 0;
+  Rest rest = Rest::none;
+
+  /// residual / weight, rounded down; the fraction is there where the weight leaves room for it.
+  static FillLevel of(UInt128 residual, UInt128 weight);
+  /// The rate of an activity of this weight, rounded down.
+  [[nodiscard]] UInt128 rate(std::uint64_t weight) const {
+    return whole * weight + (UInt128{fraction} * weight >> 32);
+  }
+  /// What must be added to rate() to be not below the true one.
+  [[nodiscard]] std::uint64_t slack(std::uint64_t weight) const {
+    switch (rest) {
+      case Rest::none:
+        return fraction == 0 ? 0 : 1;
+      case Rest::below_fraction:
+        return (weight >> 32) + 2;
+      case Rest::below_whole:
+        break;
+    }
+    return weight;
+  }
+  [[nodiscard]] bool exact() const { return rest == Rest::none; }
+  [[nodiscard]] bool same(const FillLevel& other) const {
+    return whole == other.whole && fraction == other.fraction;
+  }
+  [[nodiscard]] bool below(const FillLevel& other) const {
+    return whole != other.whole ? whole < other.whole : fraction < other.fraction;
+  }
+};
 
 class FairShare {
  public:
@@ -77,13 +113,12 @@ class FairShare {
     UInt128 full_load = 0;  // of all members at their caps, rounded up to 2^-16 units
     UInt128 residual = 0;   // the rest belongs to one filling
     UInt128 weight = 0;
-    UInt128 level = 0;
+    FillLevel level;
     std::uint32_t visited = 0;
     std::uint32_t merged_use = 0;
     bool contended = false;
     bool dirty = false;
     bool level_known = false;
-    bool level_exact = false;
     bool full = false;
     std::vector<Member> members;
   };
@@ -121,10 +156,13 @@ class FairShare {
   void settle_component(std::uint32_t seed);
   void collect(std::uint32_t seed);
   void scale_weights();
+  [[nodiscard]] bool scale_exactly();
+  void scale_rounded();
+  [[nodiscard]] int widest_use(const Activity& activity) const;
   void fill();
-  [[nodiscard]] UInt128 lowest_level();
-  bool stop_at_caps(UInt128 level);
-  void stop_at_full(UInt128 level, bool exact);
+  [[nodiscard]] FillLevel lowest_level();
+  bool stop_at_caps(const FillLevel& level);
+  void stop_at_full(bool exact);
   void stop(std::uint32_t index, UInt128 rate, std::uint64_t slack, std::uint32_t limit);
   void assign(std::uint32_t index, UInt128 rate, std::uint64_t slack, std::uint32_t limit);
 

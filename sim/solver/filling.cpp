@@ -10,9 +10,24 @@ namespace weft::sim {
 
 namespace {
 
-constexpr int kWeightBits = 40;
+constexpr int kSumBits = 126;
+constexpr int kWeightBits = 62;
+constexpr int kFractionBits = 32;
 
 }  // namespace
+
+FillLevel FillLevel::of(UInt128 residual, UInt128 weight) {
+  FillLevel level;
+  level.whole = residual / weight;
+  UInt128 rest = residual - level.whole * weight;
+  if (rest == 0) return level;
+  level.rest = Rest::below_whole;
+  if (bit_length(rest) + kFractionBits > 128) return level;
+  rest <<= kFractionBits;
+  level.fraction = static_cast<std::uint64_t>(rest / weight);
+  level.rest = rest == weight * level.fraction ? Rest::none : Rest::below_fraction;
+  return level;
+}
 
 std::span<const ActivityId> FairShare::solve() {
   changed_.clear();
@@ -68,9 +83,9 @@ void FairShare::collect(std::uint32_t seed) {
   }
 }
 
-// Integers in the proportion weight / weight_denominator, below 2^40.
+// Integers in the proportion weight / weight_denominator, below 2^62, whose sums fit.
 void FairShare::scale_weights() {
-  UInt128 common = activities_[component_.front()].weight_denominator;
+  const std::uint64_t common = activities_[component_.front()].weight_denominator;
   bool equal = true;
   for (const std::uint32_t index : component_) {
     equal = equal && activities_[index].weight_denominator == common;
@@ -79,31 +94,50 @@ void FairShare::scale_weights() {
     for (const std::uint32_t index : component_) {
       activities_[index].scaled_weight = activities_[index].weight;
     }
-    return;
+  } else if (!scale_exactly()) {
+    scale_rounded();
   }
+}
+
+// Bits of the largest amount that all copies of an activity use.
+int FairShare::widest_use(const Activity& activity) const {
+  std::uint64_t most = 0;
+  for (std::uint32_t u = activity.first_use; u < activity.first_use + activity.use_count; ++u) {
+    most = std::max(most, uses_[u].amount);
+  }
+  return bit_length(most) + bit_length(activity.multiplicity);
+}
+
+// By the least common denominator, if that fits.
+bool FairShare::scale_exactly() {
   constexpr UInt128 kLimit = UInt128{1} << 64;
+  UInt128 common = 1;
   for (const std::uint32_t index : component_) {
     const std::uint64_t denominator = activities_[index].weight_denominator;
     const auto rest = static_cast<std::uint64_t>(common % denominator);
     common *= denominator / std::gcd(denominator, rest);
-    if (common >= kLimit) break;
+    if (common >= kLimit) return false;
   }
-  bool exact = common < kLimit;
   for (const std::uint32_t index : component_) {
-    if (!exact) break;
     Activity& activity = activities_[index];
     const UInt128 scaled = common / activity.weight_denominator * activity.weight;
-    exact = bit_length(scaled) <= kWeightBits;
+    const int bits = bit_length(scaled);
+    if (bits > kWeightBits) return false;
+    if (bits + widest_use(activity) + bit_length(component_.size()) > kSumBits) return false;
     activity.scaled_weight = static_cast<std::uint64_t>(scaled);
   }
-  if (exact) return;
-  int largest = -64;
+  return true;
+}
+
+// By the largest power of two that fits, rounded down.
+void FairShare::scale_rounded() {
+  int shift = kSumBits;
   for (const std::uint32_t index : component_) {
     const Activity& activity = activities_[index];
-    largest =
-        std::max(largest, bit_length(activity.weight) - bit_length(activity.weight_denominator));
+    const int own = bit_length(activity.weight) - bit_length(activity.weight_denominator) + 1;
+    shift = std::min({shift, kWeightBits - own, kSumBits - bit_length(activity.weight),
+                      kSumBits - own - widest_use(activity) - bit_length(component_.size())});
   }
-  const int shift = kWeightBits - 1 - largest;
   for (const std::uint32_t index : component_) {
     Activity& activity = activities_[index];
     const UInt128 scaled = (UInt128{activity.weight} << shift) / activity.weight_denominator;
@@ -128,58 +162,58 @@ void FairShare::fill() {
   for (const std::uint32_t index : rising_) activities_[index].stopped = 0;
   while (!rising_.empty()) {
     ++step_;
-    const UInt128 level = lowest_level();
+    const FillLevel level = lowest_level();
     if (!stop_at_caps(level)) {
       // Resources that fill at the same level stop their activities together, whichever is looked
       // at first; one whose level needed no rounding says what the level is.
       for (const std::uint32_t index : component_resources_) {
         Resource& resource = resources_[index];
-        resource.full = resource.weight != 0 && resource.level == level;
+        resource.full = resource.weight != 0 && resource.level.same(level);
       }
-      stop_at_full(level, true);
-      stop_at_full(level, false);
+      stop_at_full(true);
+      stop_at_full(false);
     }
     std::erase_if(rising_, [&](std::uint32_t index) { return activities_[index].stopped != 0; });
   }
 }
 
 // The level at which the next resource is full if nobody stops before.
-UInt128 FairShare::lowest_level() {
-  UInt128 lowest = ~UInt128{0};
+FillLevel FairShare::lowest_level() {
+  FillLevel lowest{.whole = ~UInt128{0}};
   for (const std::uint32_t index : component_resources_) {
     Resource& resource = resources_[index];
     if (resource.weight == 0) continue;
     if (!resource.level_known) {
-      resource.level = resource.residual / resource.weight;
-      resource.level_exact = resource.level * resource.weight == resource.residual;
+      resource.level = FillLevel::of(resource.residual, resource.weight);
       resource.level_known = true;
     }
-    lowest = std::min(lowest, resource.level);
+    if (resource.level.below(lowest)) lowest = resource.level;
   }
   return lowest;
 }
 
 // Stops all activities whose cap is not above the level; says whether there were any.
-bool FairShare::stop_at_caps(UInt128 level) {
+bool FairShare::stop_at_caps(const FillLevel& level) {
   bool any = false;
   for (const std::uint32_t index : rising_) {
     const Activity& activity = activities_[index];
-    if (activity.cap > level * activity.scaled_weight) continue;
+    if (activity.cap > level.rate(activity.scaled_weight)) continue;
     stop(index, activity.cap, activity.cap_exact ? 0 : 1, activity.cap_limit);
     any = true;
   }
   return any;
 }
 
-void FairShare::stop_at_full(UInt128 level, bool exact) {
+void FairShare::stop_at_full(bool exact) {
   for (const std::uint32_t index : component_resources_) {
     const Resource& resource = resources_[index];
-    if (!resource.full || resource.level_exact != exact) continue;
+    if (!resource.full || resource.level.exact() != exact) continue;
+    const FillLevel level = resource.level;
     for (const Member& member : resource.members) {
       Activity& activity = activities_[member.activity];
       if (activity.stopped == 0) {
-        stop(member.activity, level * activity.scaled_weight, exact ? 0 : activity.scaled_weight,
-             index);
+        stop(member.activity, level.rate(activity.scaled_weight),
+             level.slack(activity.scaled_weight), index);
       } else if (activity.stopped == step_) {
         activity.limit = std::min(activity.limit, index);
       }

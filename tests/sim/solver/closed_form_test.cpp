@@ -83,6 +83,27 @@ TEST(FairShare, TilesOfUnequalBytesShareByBytes) {
   EXPECT_DOUBLE_EQ(solver.units_per_second(large), 3000);
 }
 
+// Weights without a common denominator that fits: fair all the same, and the link is full.
+TEST(FairShare, AwkwardWeightsShareToManyDigits) {
+  FairShare solver;
+  const ResourceId link = solver.add_resource(100 * kGB);
+  std::vector<ActivityId> tiles;
+  const std::vector<std::uint64_t> sizes = {437'113, 311'021, 1'999'993, 754'031, 98'207, 3};
+  for (const std::uint64_t bytes : sizes) {
+    tiles.push_back(add_flow(solver, {{link, bytes}}, {.weight = 1000, .weight_per = bytes}));
+  }
+  const ActivityId copy = add_flow(solver, {{link}}, {.weight = 16'000});
+  solver.solve();
+  const double share = 100e9 / 22;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const double rate = share / static_cast<double>(sizes[i]);
+    EXPECT_NEAR(solver.units_per_second(tiles[i]), rate, rate * 1e-10) << sizes[i];
+  }
+  EXPECT_NEAR(solver.units_per_second(copy), 16 * share, 16 * share * 1e-10);
+  EXPECT_NEAR(static_cast<double>(solver.exact_load(link)),
+              static_cast<double>(UInt128{100 * kGB} << 64), static_cast<double>(UInt128{1} << 64));
+}
+
 // A stream of flops per byte i on a machine of F flop/s and B byte/s runs at min(F, i B).
 TEST(FairShare, RooflineHasItsKnee) {
   constexpr std::uint64_t kFlops = 989'000'000'000'000;
