@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/laws/activities.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/sim/laws/calls.hpp"
+
+namespace weft::sim::laws {
+
+namespace {
+
+constexpr double kMilliCtas = 1000;
+
+double seconds(TimePoint from, TimePoint to) {
+  return static_cast<double>((to - from).ps()) * 1e-12;
+}
+
+double bytes_per_second(Bandwidth rate) {
+  return static_cast<double>(rate.bytes_per_second());
+}
+
+void add_route(const Machine& machine, std::uint32_t index, double bytes, Asks& asks) {
+  const Route& route = machine.routes[index];
+  for (const MemoryId source : route.sources) {
+    asks.uses[{ResourceKind::memory, source.value()}] += bytes;
+  }
+  for (const MemoryId target : route.targets) {
+    asks.uses[{ResourceKind::memory, target.value()}] += bytes;
+  }
+  for (const RouteShare& share : route.shares) {
+    const ResourceKind kind =
+        share.on == RouteShare::On::link ? ResourceKind::link : ResourceKind::fabric_switch;
+    asks.uses[{kind, share.index}] +=
+        bytes * static_cast<double>(share.numerator) / static_cast<double>(route.denominator);
+  }
+}
+
+Asks asks_of_copy(const RecordedRun& run, const Copy& copy) {
+  Asks asks;
+  const Stream& stream = run.program.streams[copy.stream.value()];
+  const TransportEngine& engine =
+      run.machine.device(run.machine.rank(stream.rank).device).engines[copy.engine];
+  add_route(run.machine, copy.route.value(), 1, asks);
+  if (engine.rate) asks.cap = bytes_per_second(*engine.rate);
+  asks.weight = static_cast<double>(engine.weight_milli_ctas) / kMilliCtas;
+  return asks;
+}
+
+Asks asks_of_gang(const RecordedRun& run, std::uint32_t index) {
+  Asks asks;
+  const Program& program = run.program;
+  const Gang& gang = program.gangs[index];
+  for (std::uint32_t m = 0; m < gang.members.count; ++m) {
+    const Slice& uses = program.gang_members[gang.members.first + m].uses;
+    for (std::uint32_t u = 0; u < uses.count; ++u) {
+      const GangUse& use = program.gang_uses[uses.first + u];
+      const ResourceKind kind = use.on == GangUse::On::memory ? ResourceKind::memory
+                                : use.on == GangUse::On::link ? ResourceKind::link
+                                                              : ResourceKind::fabric_switch;
+      asks.uses[{kind, use.index}] +=
+          static_cast<double>(use.numerator) / static_cast<double>(gang.denominator);
+    }
+  }
+  asks.cap = bytes_per_second(gang.cap);
+  int ctas = 1;  // a member's, the most
+  for (const Kernel& kernel : program.kernels) {
+    if (kernel.gang && kernel.gang->value() == index) ctas = std::max(ctas, kernel.ctas);
+  }
+  asks.weight = ctas;
+  return asks;
+}
+
+Asks asks_of_cohort(const RecordedRun& run, const CohortSpan& cohort) {
+  Asks asks;
+  const TileRange& range = run.program.ranges[cohort.range];
+  const DeviceId device = run.machine.rank(cohort.rank).device;
+  for (std::uint32_t i = 0; i < range.traffic.count; ++i) {
+    const Traffic& traffic = run.program.traffic[range.traffic.first + i];
+    const auto bytes = static_cast<double>(traffic.bytes.count());
+    if (traffic.on == Traffic::On::memory) {
+      asks.uses[{ResourceKind::memory, traffic.index}] += bytes;
+    } else {
+      add_route(run.machine, traffic.index, bytes, asks);
+    }
+  }
+  if (range.l2_bytes.count() > 0) {
+    asks.uses[{ResourceKind::l2, device.value()}] += static_cast<double>(range.l2_bytes.count());
+  }
+  if (range.sm_time.ps() > 0) {
+    double time = static_cast<double>(range.sm_time.ps());
+    if (run.options.effects.imbalance) {
+      time =
+          std::ceil(time * 1000 / static_cast<double>(run.machine.device(device).speed_permille));
+    }
+    asks.cap = 1e12 / time;
+  }
+  // Fair in bytes of what the tile moves most of.
+  double most = 1;
+  for (const auto& [key, amount] : asks.uses) {
+    if (capacity_of(run, key)) most = std::max(most, std::ceil(amount));
+  }
+  asks.weight = 1 / most;
+  asks.copies = cohort.ctas;
+  return asks;
+}
+
+// The cohort that an activity was: same command, same times; among several the same progress.
+bool match_cohort(const RecordedRun& run, std::vector<bool>& taken, SharedActivity& activity) {
+  std::optional<std::size_t> best;
+  double least = INFINITY;
+  for (std::size_t i = 0; i < run.records.cohorts.size(); ++i) {
+    const CohortSpan& cohort = run.records.cohorts[i];
+    if (taken[i] || cohort.command != activity.command || cohort.start != activity.start() ||
+        cohort.end != activity.end()) {
+      continue;
+    }
+    const double off = std::abs(static_cast<double>(cohort.tiles_per_cta) - activity.progress());
+    if (off < least) {
+      least = off;
+      best = i;
+    }
+  }
+  if (!best) return false;
+  taken[*best] = true;
+  activity.cohort = run.records.cohorts[*best];
+  return true;
+}
+
+}  // namespace
+
+double SharedActivity::progress() const {
+  double sum = 0;
+  for (const RateStep& step : steps) sum += step.units_per_second * seconds(step.from, step.to);
+  return sum;
+}
+
+double SharedActivity::tolerance() const {
+  double fastest = 0;
+  for (const RateStep& step : steps) fastest = std::max(fastest, step.units_per_second);
+  return fastest * 1e-12 * 1.001 + 1e-9 * progress();
+}
+
+std::optional<double> capacity_of(const RecordedRun& run, const ResourceKey& key) {
+  const Machine& machine = run.machine;
+  Bandwidth capacity;
+  switch (key.first) {
+    case ResourceKind::memory:
+      capacity = machine.memories[key.second].bandwidth;
+      break;
+    case ResourceKind::l2:
+      capacity = machine.devices[key.second].l2;
+      break;
+    case ResourceKind::link: {
+      const Link& link = machine.links[key.second];
+      const std::int64_t rate = link.capacity_per_direction.bytes_per_second();
+      if (!run.options.effects.imbalance) return static_cast<double>(rate);
+      return std::floor(static_cast<double>(rate) * static_cast<double>(link.speed_permille) /
+                        1000);
+    }
+    case ResourceKind::fabric_switch:
+      if (!machine.switches[key.second].capacity) return std::nullopt;
+      capacity = *machine.switches[key.second].capacity;
+      break;
+  }
+  if (capacity.bytes_per_second() == 0) return std::nullopt;
+  return bytes_per_second(capacity);
+}
+
+std::vector<SharedActivity> shared_activities(const RecordedRun& run, Breaches& breaches) {
+  std::map<CommandRef, const Command*> commands;
+  for (std::uint32_t t = 0; t < run.program.threads.size(); ++t) {
+    for (const NamedCall& call : calls_of(run.program, t)) commands[call.ref] = call.command;
+  }
+  std::map<std::pair<CommandRef, std::uint32_t>, SharedActivity> open;
+  std::vector<SharedActivity> done;
+  for (const RateChange& rate : run.records.rates) {
+    const std::pair key(rate.command, rate.activity);
+    SharedActivity& activity = open[key];
+    activity.command = rate.command;
+    if (!activity.steps.empty()) activity.steps.back().to = rate.at;
+    if (rate.units_per_second > 0) {
+      activity.steps.push_back({rate.at, rate.at, rate.units_per_second, rate.limited_by});
+    } else {
+      if (!activity.steps.empty()) done.push_back(std::move(activity));
+      open.erase(key);
+    }
+  }
+  for (const auto& [key, activity] : open) {
+    breaches.push_back(fmt::format("{} still progresses at the end", name(key.first)));
+  }
+  std::vector<bool> taken(run.records.cohorts.size());
+  for (SharedActivity& activity : done) {
+    const Call& call = commands.at(activity.command)->call;
+    if (const auto* copy = std::get_if<Copy>(&call)) {
+      activity.asks = asks_of_copy(run, *copy);
+    } else if (const auto* message = std::get_if<Message>(&call)) {
+      add_route(run.machine, message->route.value(), 1, activity.asks);
+    } else if (const auto* launch = std::get_if<Launch>(&call)) {
+      const Kernel& kernel = run.program.kernels[launch->kernel.value()];
+      if (kernel.gang) {
+        activity.gang = kernel.gang->value();
+        activity.asks = asks_of_gang(run, *activity.gang);
+      } else if (match_cohort(run, taken, activity)) {
+        activity.asks = asks_of_cohort(run, *activity.cohort);
+      } else {
+        breaches.push_back(fmt::format("{}: rates from {} to {} ps belong to no cohort",
+                                       name(activity.command), activity.start().ps(),
+                                       activity.end().ps()));
+      }
+    } else {
+      breaches.push_back(fmt::format("{} has rates", name(activity.command)));
+    }
+  }
+  return done;
+}
+
+}  // namespace weft::sim::laws
