@@ -47,7 +47,6 @@ class Drawing {
     }
     r.cta_slots = static_cast<int>(between(6, 16));
     r.hbm = one_in(4) ? 0 : between(200, 2000) * kGB;
-    r.l2 = one_in(2) ? 0 : between(500, 3000) * kGB;
     r.port = between(20, 200) * kGB;
     const std::uint64_t engines = 1 + below(2);
     for (std::uint64_t e = 0; e < engines; ++e) {
