@@ -9,10 +9,6 @@
 namespace weft::model {
 namespace {
 
-bool trains(const WorkloadSpec& spec) {
-  return spec.phase == Phase::forward || spec.phase == Phase::backward;
-}
-
 /// Adds operators of transformers to a dataflow.
 class Builder {
  public:

@@ -10,10 +10,6 @@
 namespace weft::model {
 namespace {
 
-bool trains(const WorkloadSpec& spec) {
-  return spec.phase == Phase::forward || spec.phase == Phase::backward;
-}
-
 Bytes optimizer_bytes(std::int64_t parameters, const TensorFormat& weights,
                       const OptimizerSpec& optimizer) {
   Bytes states = bytes_of(optimizer.moments, parameters) * 2;

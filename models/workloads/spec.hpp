@@ -53,6 +53,11 @@ struct WorkloadSpec {
   friend bool operator==(const WorkloadSpec&, const WorkloadSpec&) = default;
 };
 
+/// Returns whether activations are kept for a backward pass.
+constexpr bool trains(const WorkloadSpec& spec) {
+  return spec.phase == Phase::forward || spec.phase == Phase::backward;
+}
+
 /// Returns the tokens that pass through the layers.
 constexpr std::int64_t tokens_of(const WorkloadSpec& spec) {
   return spec.sequences * spec.new_tokens;
