@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "models/schedules/demands.hpp"
+#include "models/workloads/attention.hpp"
 #include "sim/units/check.hpp"
 
 namespace weft::model {
@@ -145,17 +146,7 @@ void LayerProgram::operate(int rank, sim::StreamId stream, const Operator& op) {
                    gemm(rank, stream, {&work, work.rank.m, GemmLibrary::cublaslt, 0, op.name});
                  },
                  [&](const AttentionWork& work) {
-                   AttentionProblem problem;
-                   problem.batch = work.sequences;
-                   problem.query_tokens = work.query_length;
-                   problem.key_tokens = work.kv_length;
-                   problem.heads = work.heads;
-                   problem.kv_heads = work.kv_heads;
-                   problem.head_dim = work.head_dim;
-                   problem.causal = work.causal;
-                   problem.dtype = work.format.element;
-                   problem.backward = work.backward;
-                   launch(attention_cost(site_.profile, problem, sms));
+                   launch(attention_cost(site_.profile, problem_of(work), sms));
                  },
                  [&](const ElementwiseWork&) {
                    launch(memory_cost(site_.profile, op.read + op.written, sms));

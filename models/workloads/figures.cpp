@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/workloads/figures.hpp"
 
-#include "models/workloads/operator.hpp"
+#include "models/cost/roofline.hpp"
 #include "sim/units/check.hpp"
 #include "sim/units/integer.hpp"
 
@@ -12,13 +12,18 @@ Flops model_flops(const ModelConfig& model, const WorkloadSpec& spec) {
   const std::int64_t features = (2 * model.heads + 2 * model.kv_heads) * model.head_dim +
                                 ((model.gated_mlp ? 2 : 1) + 1) * model.ffn;
   Flops sum = Flops::from(2) * checked_multiply(features, model.hidden) * tokens * model.layers;
-  AttentionWork attention;
-  attention.query_length = spec.new_tokens;
-  attention.kv_length = spec.context_tokens + spec.new_tokens;
+  AttentionProblem attention;
+  attention.batch = spec.sequences;
+  attention.query_tokens = spec.new_tokens;
+  attention.key_tokens = spec.context_tokens + spec.new_tokens;
+  attention.heads = model.heads;
+  attention.head_dim = model.head_dim;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    attention.window = window_of(model, layer);
-    sum +=
-        Flops::from(4) * visible_pairs(attention) * model.head_dim * model.heads * spec.sequences;
+    attention.window.reset();
+    if (const std::int64_t window = window_of(model, layer); window != 0) {
+      attention.window = window;
+    }
+    sum += attention_flops(attention);
   }
   const bool training = spec.phase == Phase::forward || spec.phase == Phase::backward;
   const std::int64_t rows = training ? tokens : spec.sequences;

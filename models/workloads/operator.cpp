@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/workloads/assemble.hpp"
+#include "models/workloads/attention.hpp"
 #include "sim/units/integer.hpp"
 
 namespace weft::model {
@@ -25,15 +26,6 @@ MatmulShape shape_of(const Tensor& x, const Tensor& w, const Tensor& y) {
     if (has(y, dim.name)) shape.n = checked_multiply(shape.n, dim.size);
   }
   return shape;
-}
-
-/// 4 d FLOPs for each pair of a query and a key it sees, in the forward pass: q k and p v. Backward
-/// computes five products for these two, the scores once more among them (arXiv 2205.14135, section
-/// 3).
-Flops attention_flops(const AttentionWork& work) {
-  const std::int64_t products = work.backward ? 5 : 2;
-  return Flops::from(2 * products) * visible_pairs(work) * work.head_dim * work.heads *
-         work.sequences;
 }
 
 AttentionWork attention_of(const Tensor& qkv, const Tensor& out, const Placements& placements,
@@ -66,21 +58,6 @@ Bytes visible_cache(const AttentionWork& work) {
 
 const MatmulWork* matmul_of(const Operator& op) {
   return std::get_if<MatmulWork>(&op.work);
-}
-
-std::int64_t visible_pairs(const AttentionWork& work) {
-  const std::int64_t q = work.query_length;
-  const std::int64_t kv = work.kv_length;
-  if (!work.causal) return checked_multiply(q, kv);
-  // Query i of q sees the kv - q tokens before all of them, and i + 1 of the new ones.
-  const std::int64_t window = work.window == 0 ? kv : std::min(work.window, kv);
-  const std::int64_t first = kv - q + 1;
-  if (window <= first) return checked_multiply(q, window);
-  // The first window - first + 1 queries see first, first + 1, ..., window tokens; the rest see
-  // window.
-  const std::int64_t growing = window - first + 1;
-  const std::int64_t ramp = checked_multiply(growing, first + window) / 2;
-  return ramp + checked_multiply(q - growing, window);
 }
 
 Operator operator_of(const Dataflow& flow, const Derivation& derivation, NodeId id,
@@ -125,7 +102,7 @@ Operator operator_of(const Dataflow& flow, const Derivation& derivation, NodeId 
           attention_of(in.back(), heads, derivation.inputs[id.value()].back(), derivation.mesh,
                        context, backward);
       op.work = work;
-      op.flops = attention_flops(work);
+      op.flops = attention_flops(problem_of(work));
       if (context.uses_cache) {
         // Queries come from qkv; keys and values are appended to the cache, and read from there.
         const Bytes fresh = bytes_of(

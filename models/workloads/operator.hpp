@@ -60,9 +60,6 @@ struct AttentionWork {
   friend bool operator==(const AttentionWork&, const AttentionWork&) = default;
 };
 
-/// Returns the pairs of a query and a key that it sees, of one head of one sequence.
-std::int64_t visible_pairs(const AttentionWork& work);
-
 /// Work bound by memory: norm, activation, residual, rotary, lookup, loss.
 struct ElementwiseWork {
   std::string what;

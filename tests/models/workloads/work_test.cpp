@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "models/layouts/error.hpp"
+#include "models/workloads/attention.hpp"
 #include "tests/models/workloads/models.hpp"
 #include "tests/models/workloads/story.hpp"
 
@@ -151,7 +152,7 @@ TEST(Windows, LayersThatSeeLessAreLayersOfTheirOwn) {
   EXPECT_EQ(layer_of(shorter, "block").count, 80);
 }
 
-TEST(VisiblePairs, AreThoseOfTheMask) {
+TEST(AttentionPairs, AreThoseOfTheMask) {
   for (const std::int64_t kv : {1, 2, 7, 16}) {
     for (std::int64_t q = 1; q <= kv; ++q) {
       for (std::int64_t window = 0; window <= kv + 1; ++window) {
@@ -166,7 +167,8 @@ TEST(VisiblePairs, AreThoseOfTheMask) {
             if (j <= place && (window == 0 || place - j < window)) ++pairs;
           }
         }
-        EXPECT_EQ(visible_pairs(work), pairs) << "q " << q << " kv " << kv << " window " << window;
+        EXPECT_EQ(attention_pairs(problem_of(work)), pairs)
+            << "q " << q << " kv " << kv << " window " << window;
       }
     }
   }
