@@ -16,12 +16,16 @@ class Recorder : public RecordSink {
   void on(const ResidencySpan& record) override { residencies.push_back(record); }
   void on(const RateChange& record) override { rates.push_back(record); }
   void on(const Stall& record) override { stalls.push_back(record); }
+  void on(const SignalPosted& record) override { posted.push_back(record); }
+  void on(const SignalSeen& record) override { seen.push_back(record); }
 
   std::vector<CommandSpan> commands;
   std::vector<CohortSpan> cohorts;
   std::vector<ResidencySpan> residencies;
   std::vector<RateChange> rates;
   std::vector<Stall> stalls;
+  std::vector<SignalPosted> posted;
+  std::vector<SignalSeen> seen;
 };
 
 /// What ran, and what it told.
