@@ -38,6 +38,9 @@ AttentionConstants constants_of(std::int64_t head_dim, std::span<const double> v
   return constants;
 }
 
+/// Shorter sequences do not fill a tile of query rows: serving systems run them as decode.
+constexpr std::int64_t kFewestTokens = 128;
+
 }  // namespace
 
 AttentionFit fit_attention(const model::Profile& profile,
@@ -48,7 +51,8 @@ AttentionFit fit_attention(const model::Profile& profile,
   for (const std::int64_t dim : dims) {
     std::vector<AttentionSample> rows;
     for (const AttentionSample& sample : samples) {
-      if (sample.head_dim == dim && is_fit_row(sample)) rows.push_back(sample);
+      if (sample.head_dim != dim || sample.tokens < kFewestTokens) continue;
+      if (is_fit_row(sample)) rows.push_back(sample);
     }
     model::Profile trial = profile;
     LeastSquaresProblem problem;
@@ -85,10 +89,12 @@ model::FamilyError attention_error(const model::Profile& profile,
                                    const std::string& table) {
   std::vector<Prediction> rows;
   for (const AttentionSample& sample : samples) {
-    if (!is_fit_row(sample)) rows.push_back({modelled(profile, sample), sample.time});
+    if (sample.tokens < kFewestTokens || is_fit_row(sample)) continue;
+    rows.push_back({modelled(profile, sample), sample.time});
   }
   return summarise("prefill attention bf16", rows,
-                   {SourceKind::measured, table + ", shapes held out of the fit"});
+                   {SourceKind::measured,
+                    table + ", sequences of 128 tokens and more, shapes held out of the fit"});
 }
 
 }  // namespace weft::calibration

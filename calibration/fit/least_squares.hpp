@@ -37,7 +37,7 @@ struct LeastSquaresResult {
   std::vector<double>
       relative_errors;            ///< one standard error of each, as a fraction; 0: not determined
   std::vector<bool> determined;   ///< whether any residual depends on the parameter
-  std::vector<bool> at_bound;           ///< whether the search ended at a limit of the parameter
+  std::vector<bool> at_bound;     ///< whether the search ended at a limit of the parameter
   std::vector<double> residuals;  ///< at the result
   double loss = 0;
   int iterations = 0;

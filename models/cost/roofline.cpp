@@ -155,15 +155,16 @@ KernelCost attention_cost(const Profile& profile, const AttentionProblem& proble
   cost.tile_time =
       constants.tile_prologue.value +
       Duration::from_ps(static_cast<std::int64_t>(std::ceil(tile_seconds * 1e12 - 1e-3)));
-  // Causal tiles differ in length and are handed out longest first, so that SMs end together: the waves'
-  // fraction counts, but no tile ends before the longest one does.
-  const Duration together = cost.tile_time * cost.tiles / budget.sms();
-  const Duration longest = problem.causal && !decode && row_tiles > 1
-                               ? cost.tile_time * 2 - constants.tile_prologue.value
-                               : cost.tile_time;
+  // Tiles of equal length go in waves. Causal ones differ, up to twice the mean, and are handed out in the
+  // order of their rows: SMs stop at any point of a longest tile, so the last does half of one after the mean.
+  Duration busy = cost.tile_time * cost.waves;
+  if (problem.causal && !decode && row_tiles > 1) {
+    const Duration longest = cost.tile_time * 2 - constants.tile_prologue.value;
+    const Duration together = cost.tile_time * cost.tiles / budget.sms();
+    busy = std::max(longest, together + longest / 2);
+  }
   const std::int64_t streaming = std::min(budget.sms(), cost.tiles);
-  cost.time =
-      cost.start + std::max({together, longest, cost.hbm_bytes / stream_rate(profile, streaming)});
+  cost.time = cost.start + std::max(busy, cost.hbm_bytes / stream_rate(profile, streaming));
   return cost;
 }
 

@@ -2,10 +2,9 @@
 // What the operators around the GEMMs cost: attention, normalisation, element-wise, embedding.
 //
 //   memory-bound:  start + bytes / min(HBM rate * efficiency, SMs * rate of an SM)
-//   attention:     start + waves * (prologue + pairs of a tile * 4 d / matrix rate of an SM), never
-//   under
-//                  its bytes at the HBM rate; a tile is 128 query rows of one head of one sequence,
-//                  and a causal one meets about half of the keys
+//   attention:     start + tiles * (prologue + pairs of a tile * 4 d / matrix rate of an SM) / SMs,
+//                  and the wait for the last of unequal tiles, or whole waves of equal ones; never
+//                  under its bytes at the HBM rate; a tile is 128 query rows of one head
 //   decode:        one query row a head: the KV cache is read once, so it is memory-bound
 //
 // The arithmetic intensity at which the two limits meet is the knee of the roofline.
