@@ -42,10 +42,10 @@ std::int64_t micro(double value) {
   return std::llround(value * static_cast<double>(kMicro));
 }
 
-/// rate * numerator / denominator, rounded down.
+/// rate * numerator / denominator, rounded down, at least a byte a second.
 Bandwidth scaled(Bandwidth rate, std::int64_t numerator, std::int64_t denominator) {
-  return Bandwidth::from_bytes_per_second(
-      narrow(Int128{rate.bytes_per_second()} * numerator / denominator));
+  const Int128 product = Int128{rate.bytes_per_second()} * numerator / denominator;
+  return Bandwidth::from_bytes_per_second(std::max<std::int64_t>(1, narrow(product)));
 }
 
 int ceil_log2(std::int64_t n) {
@@ -115,6 +115,8 @@ struct Builder {
     cost.slack = costs.slack.value * problem.ranks;
     cost.denominator = problem.ranks;
     cost.source = weakest({costs.base.source.kind, costs.hop.source.kind, costs.rate.source.kind});
+    // Fitted to 2-byte floats; the library takes other algorithms for other sizes of element.
+    if (bits_of(problem.dtype) != 16) cost.source = SourceKind::assumed;
     return cost;
   }
 

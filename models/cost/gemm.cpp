@@ -38,7 +38,9 @@ double seconds(Duration time) {
 }
 /// Up to the next picosecond; a thousandth of one is the rounding of doubles, not time.
 Duration rounded_up(double time) {
-  return Duration::from_ps(static_cast<std::int64_t>(std::ceil(time * 1e12 - 1e-3)));
+  const double ps = std::ceil(time * 1e12 - 1e-3);
+  if (!(ps < 9e18)) throw std::overflow_error("a GEMM that takes more than 104 days");
+  return Duration::from_ps(static_cast<std::int64_t>(ps));
 }
 double per_second(Bandwidth rate) {
   return static_cast<double>(rate.bytes_per_second());
@@ -156,6 +158,10 @@ class Pricer {
                 cost.reduction;
     cost.source =
         weaker(weaker(g.matrix_efficiency.source.kind, g.start.source.kind), p.kernel->source.kind);
+    // The rows that constants are fitted to are of 2-byte floats (calibration/fit/gemm_fit.hpp).
+    if (problem_.input != DType::bf16 && problem_.input != DType::fp16) {
+      cost.source = SourceKind::assumed;
+    }
     cost.choice = std::move(choice);
     return cost;
   }

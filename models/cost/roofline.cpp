@@ -112,6 +112,9 @@ KernelCost attention_cost(const Profile& profile, const AttentionProblem& proble
   cost.start = constants.start.value;
   cost.flops = attention_flops(problem);
   cost.source = weaker(constants.start.source.kind, constants.matrix_efficiency.source.kind);
+  if (problem.dtype != DType::bf16 && problem.dtype != DType::fp16) {
+    cost.source = SourceKind::assumed;
+  }
 
   const std::int64_t d = problem.head_dim;
   const Bytes queries =
@@ -152,9 +155,10 @@ KernelCost attention_cost(const Profile& profile, const AttentionProblem& proble
   const double tile_seconds = static_cast<double>(cost.flops.count()) /
                               static_cast<double>(cost.tiles) * padding * (1 + diagonal / pairs) /
                               rate;
-  cost.tile_time =
-      constants.tile_prologue.value +
-      Duration::from_ps(static_cast<std::int64_t>(std::ceil(tile_seconds * 1e12 - 1e-3)));
+  const double tile_ps = std::ceil(tile_seconds * 1e12 - 1e-3);
+  if (!(tile_ps < 9e18)) throw std::overflow_error("attention that takes more than 104 days");
+  const Duration tile_work = Duration::from_ps(static_cast<std::int64_t>(tile_ps));
+  cost.tile_time = constants.tile_prologue.value + tile_work;
   // Tiles of equal length go in waves. Causal ones differ, up to twice the mean, and are handed out in the
   // order of their rows: SMs stop at any point of a longest tile, so the last does half of one after the mean.
   Duration busy = cost.tile_time * cost.waves;

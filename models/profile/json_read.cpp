@@ -27,6 +27,10 @@ Sourced<Bytes> size(StrictObject& object, Field field) {
 Sourced<double> share(StrictObject& object, Field field, double most) {
   return object.required<Sourced<double>>(field, between(0.0, most));
 }
+/// A share that something is divided by.
+Sourced<double> efficiency(StrictObject& object, Field field, double most) {
+  return object.required<Sourced<double>>(field, config::Range<double>(0.0, most, true));
+}
 Sourced<std::int64_t> whole(StrictObject& object, Field field) {
   return object.required<Sourced<std::int64_t>>(field, at_least(std::int64_t{1}));
 }
@@ -96,7 +100,7 @@ SmCopyCosts read_sm_copy(StrictObject& object) {
 }
 
 GemmTile read_tile(StrictObject& object) {
-  const auto positive = at_least(std::int64_t{1});
+  const auto positive = between(std::int64_t{1}, std::int64_t{1} << 20);
   GemmTile tile;
   tile.tile_m = object.required<std::int64_t>({"m", "rows of the tile"}, positive);
   tile.tile_n = object.required<std::int64_t>({"n", "columns of the tile"}, positive);
@@ -122,13 +126,13 @@ GemmConstants read_gemm(StrictObject& object) {
   gemm.start = duration(object, {"start", "a launch measured alone: first CTA in, last CTA out"});
   gemm.prologue = duration(object, {"prologue", "a tile's pipeline fill"});
   gemm.step = duration(object, {"step", "of a K step beside its matrix work"});
-  gemm.matrix_efficiency =
-      share(object, {"matrix_efficiency", "of the peak, inside the K loop at full clock"}, 1.5);
+  gemm.matrix_efficiency = efficiency(
+      object, {"matrix_efficiency", "of the peak, inside the K loop at full clock"}, 1.5);
   gemm.epilogue_exposed = share(
       object, {"epilogue_exposed", "share of a tile's store that the next tile does not hide"}, 10);
-  gemm.hbm_efficiency = share(object, {"hbm_efficiency", "of the memory's bandwidth"}, 1);
-  gemm.l2_efficiency = share(object, {"l2_efficiency", "of the L2's bandwidth"}, 2);
-  gemm.sustained_clock = share(
+  gemm.hbm_efficiency = efficiency(object, {"hbm_efficiency", "of the memory's bandwidth"}, 1);
+  gemm.l2_efficiency = efficiency(object, {"l2_efficiency", "of the L2's bandwidth"}, 2);
+  gemm.sustained_clock = efficiency(
       object, {"sustained_clock", "clock with the matrix units always busy, over boost clock"}, 1);
   gemm.tiles = object.required_list({"tiles", "kernels that the library can choose"}, read_tile,
                                     at_least(std::size_t{1}));
@@ -141,7 +145,7 @@ AttentionConstants read_attention(StrictObject& object) {
       object.required<std::int64_t>({"head_dim", "of one head"}, at_least(std::int64_t{1}));
   attention.start = duration(object, {"start", "a launch measured alone"});
   attention.matrix_efficiency =
-      share(object, {"matrix_efficiency", "of the peak, over the pairs that count"}, 1.5);
+      efficiency(object, {"matrix_efficiency", "of the peak, over the pairs that count"}, 1.5);
   attention.tile_prologue =
       duration(object, {"tile_prologue", "of one tile of query rows, beside its pairs"});
   return attention;
@@ -150,7 +154,7 @@ AttentionConstants read_attention(StrictObject& object) {
 MemoryConstants read_memory(StrictObject& object) {
   MemoryConstants memory;
   memory.start = duration(object, {"start", "a launch measured alone"});
-  memory.hbm_efficiency = share(object, {"hbm_efficiency", "of the memory's bandwidth"}, 1);
+  memory.hbm_efficiency = efficiency(object, {"hbm_efficiency", "of the memory's bandwidth"}, 1);
   memory.per_sm = rate(object, {"per_sm", "bytes that one SM moves, reads and writes together"});
   return memory;
 }
@@ -181,7 +185,7 @@ ProtocolCosts read_protocol(StrictObject& object) {
 NetworkCosts read_network(StrictObject& object) {
   NetworkCosts network;
   network.hop = duration(object, {"hop", "of one step that leaves the node"});
-  network.efficiency = share(object, {"efficiency", "of a NIC's rate, at large messages"}, 1);
+  network.efficiency = efficiency(object, {"efficiency", "of a NIC's rate, at large messages"}, 1);
   return network;
 }
 

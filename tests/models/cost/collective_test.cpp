@@ -225,6 +225,21 @@ TEST(Collectives, RatesFollowTheLinkThatTheyRunOn) {
   EXPECT_EQ(full.floor, slow.floor);
 }
 
+TEST(Collectives, OnlyTwoByteElementsClaimTheFit) {
+  Profile profile = sample_profile();
+  auto entry = protocol(CollectiveOp::all_reduce, CollectiveAlgorithm::ring, 1_us, 1_us, 80_GBps);
+  for (auto* source : {&entry.base.source, &entry.hop.source, &entry.rate.source}) {
+    source->kind = SourceKind::fitted;
+  }
+  profile.collectives = {entry};
+  auto problem = CollectiveProblem::in_node(CollectiveOp::all_reduce, 8);
+  EXPECT_EQ(choose_collective(profile, fabric_of(profile), problem, 1_MB).source,
+            SourceKind::fitted);
+  problem.dtype = DType::fp8_e4m3;
+  EXPECT_EQ(choose_collective(profile, fabric_of(profile), problem, 1_MB).source,
+            SourceKind::assumed);
+}
+
 TEST(Collectives, OneRankCostsNothing) {
   const Profile profile = sample_profile();
   const auto problem = CollectiveProblem::in_node(CollectiveOp::all_reduce, 1);
