@@ -156,8 +156,9 @@ class Pricer {
     cost.time = cost.start +
                 std::max(cost.tile_time() * cost.waves, rounded_up(p.hbm_bytes / hbm_rate_)) +
                 cost.reduction;
-    cost.source =
-        weaker(weaker(g.matrix_efficiency.source.kind, g.start.source.kind), p.kernel->source.kind);
+    // What the search left to its limit says nothing alone: the clock took the rest.
+    cost.source = weaker(weaker(g.sustained_clock.source.kind, g.prologue.source.kind),
+                         p.kernel->source.kind);
     // The rows that constants are fitted to are of 2-byte floats (calibration/fit/gemm_fit.hpp).
     if (problem_.input != DType::bf16 && problem_.input != DType::fp16) {
       cost.source = SourceKind::assumed;
