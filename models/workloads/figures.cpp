@@ -25,8 +25,7 @@ Flops model_flops(const ModelConfig& model, const WorkloadSpec& spec) {
     }
     sum += attention_flops(attention);
   }
-  const bool training = spec.phase == Phase::forward || spec.phase == Phase::backward;
-  const std::int64_t rows = training ? tokens : spec.sequences;
+  const std::int64_t rows = trains(spec) ? tokens : spec.sequences;
   sum += Flops::from(2) * checked_multiply(model.vocab, model.hidden) * rows;
   return spec.phase == Phase::backward ? sum * 3 : sum;
 }

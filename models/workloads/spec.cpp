@@ -79,4 +79,18 @@ std::vector<std::string> layout_problems(const ModelConfig& model, const Paralle
   return problems;
 }
 
+std::vector<LayoutCandidate> layouts_for(const ModelConfig& model, const WorkloadSpec& spec,
+                                         int gpus) {
+  std::vector<LayoutCandidate> candidates;
+  for (int tp = gpus; tp >= 1; --tp) {
+    if (gpus % tp != 0) continue;
+    for (const bool sequence_parallel : {false, true}) {
+      if (sequence_parallel && tp == 1) continue;  // there is nothing to cut over
+      const ParallelLayout layout{tp, sequence_parallel, gpus / tp};
+      candidates.push_back({layout, layout_problems(model, layout, spec)});
+    }
+  }
+  return candidates;
+}
+
 }  // namespace weft::model

@@ -81,4 +81,16 @@ constexpr std::int64_t padded_vocab(const ModelConfig& model, const ParallelLayo
   return (model.vocab + layout.tp - 1) / layout.tp * layout.tp;
 }
 
+/// A layout and what keeps the model from it.
+struct LayoutCandidate {
+  ParallelLayout layout;
+  std::vector<std::string> problems;  ///< empty: it can be run
+  friend bool operator==(const LayoutCandidate&, const LayoutCandidate&) = default;
+};
+
+/// Returns every way to use all of `gpus`: each tp that divides them, without and with sequence
+/// parallelism, the rest as replicas; greatest tp first.
+std::vector<LayoutCandidate> layouts_for(const ModelConfig& model, const WorkloadSpec& spec,
+                                         int gpus);
+
 }  // namespace weft::model

@@ -74,6 +74,19 @@ TEST(Block, SequenceParallelismDividesNormsAndDropout) {
   }
 }
 
+// A norm between the product and the residual needs whole rows, and has them after the same
+// collective.
+TEST(Block, ANormAfterTheProductMovesNoCollective) {
+  ModelConfig model = llama3_70b();
+  model.norm_after = true;
+  const WorkloadSpec spec = spec_of(Phase::prefill, 1, 4096);
+  EXPECT_EQ(story(layer_of(build_workload(model, {8, false, 1}, spec), "block")),
+            (Lines{"proj: all_reduce, proj produces", "fc2: all_reduce, fc2 produces"}));
+  EXPECT_EQ(story(layer_of(build_workload(model, {8, true, 1}, spec), "block")),
+            (Lines{"qkv: all_gather, qkv consumes", "proj: reduce_scatter, proj produces",
+                   "fc1: all_gather, fc1 consumes", "fc2: reduce_scatter, fc2 produces"}));
+}
+
 TEST(Embedding, IsReducedAndUnderSequenceParallelismScattered) {
   const WorkloadSpec spec = spec_of(Phase::forward, 1, 4096);
   EXPECT_EQ(story(layer_of(build_workload(llama3_70b(), {8, false, 1}, spec), "embedding")),

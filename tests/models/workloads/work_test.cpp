@@ -139,6 +139,21 @@ TEST(LayoutProblems, SequenceParallelismNeedsRanks) {
               HasSubstr("needs TP of at least 2"));
 }
 
+TEST(LayoutsFor, UseEveryGpuInEveryWayThatDivides) {
+  ModelConfig model = llama3_70b();
+  model.heads = 40;  // divides by 1, 2, 4, 8
+  model.kv_heads = 40;
+  std::vector<std::string> can;
+  std::vector<std::string> cannot;
+  for (const LayoutCandidate& each : layouts_for(model, spec_of(Phase::prefill, 1, 4), 16)) {
+    (each.problems.empty() ? can : cannot).push_back(to_text(each.layout));
+  }
+  EXPECT_THAT(
+      can, testing::ElementsAre("TP=8 x 2 replicas", "TP=4 x 4 replicas", "TP=4 SP x 4 replicas",
+                                "TP=2 x 8 replicas", "TP=2 SP x 8 replicas", "TP=1 x 16 replicas"));
+  EXPECT_THAT(cannot, testing::ElementsAre("TP=16", "TP=16 SP", "TP=8 SP x 2 replicas"));
+}
+
 TEST(Windows, LayersThatSeeLessAreLayersOfTheirOwn) {
   ModelConfig model = llama3_70b();
   model.windows.assign(80, 0);
