@@ -76,11 +76,21 @@ std::uint64_t Simulation::rest_after(const Gang& gang, int chunk) const {
 void Simulation::post_chunk(const GangRun& gang_run, int chunk) {
   const Gang& gang = program_.gangs[gang_run.gang];
   const std::uint32_t each = gang.posts.count / static_cast<std::uint32_t>(gang.chunks);
-  const std::uint32_t command = runs_[gang_run.runs.front()].command;
   for (std::uint32_t p = 0; p < each; ++p) {
-    post(program_.posts[gang.posts.first + static_cast<std::uint32_t>(chunk) * each + p], command,
-         1);
+    const SignalPost& its =
+        program_.posts[gang.posts.first + static_cast<std::uint32_t>(chunk) * each + p];
+    post(its, runs_[poster_of(gang_run, its.signal)].command, 1);
   }
+}
+
+// The member in whose memory the signal lives posts it; the first one, if it is nobody's.
+std::uint32_t Simulation::poster_of(const GangRun& gang_run, SignalId signal) const {
+  const std::optional<DeviceId>& owner =
+      machine_.memories[program_.signals[signal.value()].owner.value()].device;
+  for (const std::uint32_t run : gang_run.runs) {
+    if (owner && owner->value() == compiled_.streams[runs_[run].stream].device) return run;
+  }
+  return gang_run.runs.front();
 }
 
 void Simulation::gang_progress(std::uint32_t index) {

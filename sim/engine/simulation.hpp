@@ -152,6 +152,7 @@ class Simulation {
   void gang_progress(std::uint32_t gang_run);
   void end_gang(std::uint32_t gang_run);
   void post_chunk(const GangRun& gang_run, int chunk);
+  [[nodiscard]] std::uint32_t poster_of(const GangRun& gang_run, SignalId signal) const;
   [[nodiscard]] std::uint64_t rest_after(const Gang& gang, int chunk) const;
   [[nodiscard]] std::uint32_t member_of(const KernelRun& run) const;
 

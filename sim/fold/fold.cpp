@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/fold.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/fold/orbits.hpp"
+
+namespace weft::sim {
+
+namespace {
+
+using namespace fold_detail;
+
+/// Writes the machine and program of the first rank, every load counted on the first of its orbit.
+class Folding {
+ public:
+  Folding(const Machine& machine, const Program& program, const RankView& view, const Group& group)
+      : machine_(machine),
+        program_(program),
+        view_(view),
+        group_(group),
+        ranks_(static_cast<std::uint32_t>(view.ranks.size())),
+        home_(home_of(0)),
+        number_(machine.devices.size(), kUnmapped) {
+    for (std::uint32_t i = 0; i < ranks_; ++i) number_[device_of(i)] = i;
+    route_.assign(machine.routes.size(), kUnmapped);
+    signal_.assign(program.signals.size(), kUnmapped);
+  }
+
+  /// Returns why it cannot be done; empty: done.
+  std::string fold(Folded& out) {
+    out_ = &out;
+    copy_machine();
+    match_signals();
+    if (why_.empty()) copy_program();
+    return why_;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t device_of(std::uint32_t number) const {
+    return machine_.ranks[view_.ranks[number].value()].device.value();
+  }
+  [[nodiscard]] std::uint32_t home_of(std::uint32_t number) const {
+    return machine_.devices[device_of(number)].memory.value();
+  }
+  // The number of the rank whose memory this is.
+  [[nodiscard]] std::uint32_t owner_of(MemoryId memory) const {
+    const std::optional<DeviceId>& device = machine_.memories[memory.value()].device;
+    return device ? number_[device->value()] : kUnmapped;
+  }
+
+  void copy_machine() {
+    Machine& to = out_->machine;
+    to.name = machine_.name;
+    to.devices = machine_.devices;
+    to.memories = machine_.memories;
+    to.links = machine_.links;
+    to.switches = machine_.switches;
+    to.nics = machine_.nics;
+    to.processes = machine_.processes;
+    to.ranks = machine_.ranks;
+    to.control = machine_.control;
+    // Signals of peers take their ways to the first rank.
+    for (const Route& route : machine_.routes) {
+      if (route.kind == Route::Kind::unicast &&
+          (route.targets.front().value() == home_ || route.sources.front().value() == home_)) {
+        to.routes.push_back(route);
+      }
+    }
+  }
+
+  // The images of a memory's bytes on the first of its orbit.
+  [[nodiscard]] std::uint32_t times(const Orbits& orbits, std::uint32_t id) const {
+    return ranks_ / orbits.size(id);
+  }
+
+  RouteId fold_route(RouteId id) {
+    std::uint32_t& folded = route_[id.value()];
+    if (folded != kUnmapped) return RouteId(folded);
+    const Route& route = machine_.routes[id.value()];
+    Route to = route;
+    auto ends = [&](const std::vector<MemoryId>& memories) {
+      std::vector<MemoryId> list;
+      for (const MemoryId memory : memories) {
+        const MemoryId first(group_.memories.first(memory.value()));
+        list.insert(list.end(), times(group_.memories, memory.value()), first);
+      }
+      return list;
+    };
+    to.sources = ends(route.sources);
+    to.targets = ends(route.targets);
+    to.shares.clear();
+    for (const RouteShare& share : route.shares) {
+      const Orbits& orbits = share.on == RouteShare::On::link ? group_.links : group_.switches;
+      const std::uint32_t first = orbits.first(share.index);
+      const std::int64_t numerator = share.numerator * times(orbits, share.index);
+      const auto same = std::find_if(to.shares.begin(), to.shares.end(), [&](const auto& its) {
+        return its.on == share.on && its.index == first;
+      });
+      if (same != to.shares.end()) {
+        same->numerator += numerator;
+      } else {
+        to.shares.push_back({.on = share.on, .index = first, .numerator = numerator});
+      }
+    }
+    folded = static_cast<std::uint32_t>(out_->machine.routes.size());
+    out_->machine.routes.push_back(std::move(to));
+    return RouteId(folded);
+  }
+
+  // Every rank's signals answer the first rank's, in the order in which calls and kernels name
+  // them.
+  void match_signals() {
+    signals_of_.resize(ranks_);
+    for (std::uint32_t i = 0; i < ranks_; ++i) {
+      number_waiting_ = i;
+      const std::uint32_t thread = view_.thread_of[i];
+      if (thread != kUnmapped) list_signals(program_.threads[thread].commands);
+    }
+    if (!why_.empty()) return;
+    for (std::uint32_t i = 0; i < ranks_; ++i) {
+      for (std::size_t k = 0; k < signals_of_[i].size(); ++k) {
+        const SignalId signal = signals_of_[i][k];
+        if (signal_[signal.value()] != kUnmapped) continue;
+        signal_[signal.value()] = signals_of_[0][k].value();
+      }
+    }
+  }
+
+  void list_signals(const std::vector<Command>& commands) {
+    for (const Command& command : commands) {
+      if (const auto* launch = std::get_if<Launch>(&command.call)) {
+        const Kernel& kernel = program_.kernels[launch->kernel.value()];
+        for (std::uint32_t r = 0; r < kernel.roles.count; ++r) {
+          const Slice& ranges = program_.roles[kernel.roles.first + r].ranges;
+          for (std::uint32_t k = 0; k < ranges.count; ++k) {
+            const Slice& waits = program_.ranges[ranges.first + k].waits;
+            for (std::uint32_t w = 0; w < waits.count; ++w) {
+              list_signal(program_.waits[waits.first + w].signal);
+            }
+          }
+        }
+      } else if (const auto* wait = std::get_if<WaitSignal>(&command.call)) {
+        list_signal(wait->wait.signal);
+      } else if (const auto* graph = std::get_if<GraphLaunch>(&command.call)) {
+        list_signals(program_.graphs[graph->graph.value()].commands);
+      }
+    }
+  }
+
+  void list_signal(SignalId signal) {
+    if (owner_of(program_.signals[signal.value()].owner) != number_waiting_) {
+      why_ = fmt::format("rank {} waits for signal {}, which is not in its own memory",
+                         view_.ranks[number_waiting_].value(), signal.value());
+    }
+    signals_of_[number_waiting_].push_back(signal);
+  }
+
+  SignalPost fold_post(SignalPost post) {
+    const std::uint32_t owner = owner_of(program_.signals[post.signal.value()].owner);
+    const std::uint32_t folded = signal_[post.signal.value()];
+    if (folded == kUnmapped || owner == kUnmapped) {
+      // Nobody waits for it.
+      return post;
+    }
+    post.signal = SignalId(folded);
+    const std::uint32_t from = group_.to_first[owner];
+    if (from != 0) post.from = DeviceId(device_of(from));
+    return post;
+  }
+
+  void copy_program() {
+    Program& to = out_->program;
+    to.labels = program_.labels;
+    to.tags = program_.tags;
+    to.events = program_.events;
+    to.signals = program_.signals;
+    stream_.assign(program_.streams.size(), kUnmapped);
+    for (const std::uint32_t stream : view_.streams[0]) {
+      stream_[stream] = static_cast<std::uint32_t>(to.streams.size());
+      to.streams.push_back(program_.streams[stream]);
+    }
+    kernel_.assign(program_.kernels.size(), kUnmapped);
+    graph_.assign(program_.graphs.size(), kUnmapped);
+    gang_.assign(program_.gangs.size(), kUnmapped);
+    const std::uint32_t thread = view_.thread_of[0];
+    if (thread == kUnmapped) return;
+    to.threads.push_back({.process = program_.threads[thread].process,
+                          .commands = fold_calls(program_.threads[thread].commands)});
+  }
+
+  std::vector<Command> fold_calls(const std::vector<Command>& commands) {
+    std::vector<Command> list = commands;
+    for (Command& command : list) {
+      std::visit([this](auto& call) { renumber(call); }, command.call);
+    }
+    return list;
+  }
+
+  template <class T>
+  void renumber(T& call) {
+    if constexpr (requires { call.stream; }) call.stream = StreamId(stream_[call.stream.value()]);
+    if constexpr (requires { call.kernel; }) call.kernel = fold_kernel(call.kernel);
+    if constexpr (requires { call.route; }) call.route = fold_route(call.route);
+    if constexpr (requires { call.post.signal; }) call.post = fold_post(call.post);
+    if constexpr (requires { call.graph; }) call.graph = fold_graph(call.graph);
+  }
+
+  GraphId fold_graph(GraphId id) {
+    if (graph_[id.value()] == kUnmapped) {
+      std::vector<Command> calls = fold_calls(program_.graphs[id.value()].commands);
+      graph_[id.value()] = static_cast<std::uint32_t>(out_->program.graphs.size());
+      out_->program.graphs.push_back({std::move(calls)});
+    }
+    return GraphId(graph_[id.value()]);
+  }
+
+  KernelId fold_kernel(KernelId id) {
+    if (kernel_[id.value()] != kUnmapped) return KernelId(kernel_[id.value()]);
+    Program& to = out_->program;
+    Kernel kernel = program_.kernels[id.value()];
+    if (kernel.gang) {
+      kernel.gang = fold_gang(*kernel.gang);
+      kernel.gang_member = 0;
+    } else {
+      const Slice roles = kernel.roles;
+      kernel.roles.first = static_cast<std::uint32_t>(to.roles.size());
+      for (std::uint32_t r = 0; r < roles.count; ++r) {
+        to.roles.push_back(program_.roles[roles.first + r]);
+      }
+      for (std::uint32_t r = 0; r < roles.count; ++r) {
+        fold_ranges(to.roles[kernel.roles.first + r].ranges);
+      }
+    }
+    kernel_[id.value()] = static_cast<std::uint32_t>(to.kernels.size());
+    to.kernels.push_back(kernel);
+    return KernelId(kernel_[id.value()]);
+  }
+
+  void fold_ranges(Slice& ranges) {
+    Program& to = out_->program;
+    const Slice from = std::exchange(
+        ranges, {.first = static_cast<std::uint32_t>(to.ranges.size()), .count = ranges.count});
+    for (std::uint32_t k = 0; k < from.count; ++k) {
+      TileRange range = program_.ranges[from.first + k];
+      range.traffic = fold_traffic(range.traffic);
+      const Slice waits = range.waits;
+      range.waits.first = static_cast<std::uint32_t>(to.waits.size());
+      for (std::uint32_t w = 0; w < waits.count; ++w) {
+        to.waits.push_back(program_.waits[waits.first + w]);
+      }
+      range.posts = fold_posts(range.posts);
+      to.ranges.push_back(range);
+    }
+  }
+
+  Slice fold_posts(const Slice& posts) {
+    Program& to = out_->program;
+    const Slice folded{.first = static_cast<std::uint32_t>(to.posts.size()), .count = posts.count};
+    for (std::uint32_t p = 0; p < posts.count; ++p) {
+      to.posts.push_back(fold_post(program_.posts[posts.first + p]));
+    }
+    return folded;
+  }
+
+  Slice fold_traffic(const Slice& traffic) {
+    Program& to = out_->program;
+    const auto first = static_cast<std::uint32_t>(to.traffic.size());
+    for (std::uint32_t i = 0; i < traffic.count; ++i) {
+      Traffic its = program_.traffic[traffic.first + i];
+      if (its.on == Traffic::On::route) {
+        its.index = fold_route(RouteId(its.index)).value();
+      } else {
+        its.bytes = its.bytes * times(group_.memories, its.index);
+        its.index = group_.memories.first(its.index);
+      }
+      to.traffic.push_back(its);
+    }
+    return {.first = first, .count = traffic.count};
+  }
+
+  // One member with the load that all gangs of the orbit put on the first of each resource's orbit.
+  GangId fold_gang(GangId id) {
+    if (gang_[id.value()] != kUnmapped) return GangId(gang_[id.value()]);
+    Program& to = out_->program;
+    Gang gang = program_.gangs[id.value()];
+    const std::uint32_t images = group_.gangs.size(id.value());
+    std::map<std::pair<GangUse::On, std::uint32_t>, std::int64_t> load;
+    GangMember first = program_.gang_members[gang.members.first];
+    for (std::uint32_t i = 0; i < gang.members.count; ++i) {
+      const GangMember& member = program_.gang_members[gang.members.first + i];
+      if (member.rank == view_.ranks[0]) first = member;
+      for (std::uint32_t u = 0; u < member.uses.count; ++u) {
+        const GangUse& use = program_.gang_uses[member.uses.first + u];
+        const Orbits& orbits = use.on == GangUse::On::memory ? group_.memories
+                               : use.on == GangUse::On::link ? group_.links
+                                                             : group_.switches;
+        load[{use.on, orbits.first(use.index)}] +=
+            use.numerator * images * times(orbits, use.index);
+      }
+    }
+    gang.denominator *= ranks_;
+    first.uses = {.first = static_cast<std::uint32_t>(to.gang_uses.size()),
+                  .count = static_cast<std::uint32_t>(load.size())};
+    for (const auto& [resource, numerator] : load) {
+      to.gang_uses.push_back(
+          {.on = resource.first, .index = resource.second, .numerator = numerator});
+    }
+    gang.members = {.first = static_cast<std::uint32_t>(to.gang_members.size()), .count = 1};
+    to.gang_members.push_back(first);
+    gang.posts = fold_gang_posts(gang);
+    gang_[id.value()] = static_cast<std::uint32_t>(to.gangs.size());
+    to.gangs.push_back(gang);
+    return GangId(gang_[id.value()]);
+  }
+
+  // Of each chunk's posts those to the first rank; the others are its images.
+  Slice fold_gang_posts(const Gang& gang) {
+    Program& to = out_->program;
+    Slice folded{.first = static_cast<std::uint32_t>(to.posts.size()), .count = 0};
+    for (std::uint32_t p = 0; p < gang.posts.count; ++p) {
+      const SignalPost& post = program_.posts[gang.posts.first + p];
+      if (program_.signals[post.signal.value()].owner.value() != home_) continue;
+      to.posts.push_back(post);
+      ++folded.count;
+    }
+    return folded;
+  }
+
+  const Machine& machine_;
+  const Program& program_;
+  const RankView& view_;
+  const Group& group_;
+  std::uint32_t ranks_;
+  std::uint32_t home_;
+  std::vector<std::uint32_t> number_;  // by device
+  std::vector<std::uint32_t> route_;
+  std::vector<std::uint32_t> signal_;
+  std::vector<std::uint32_t> stream_;
+  std::vector<std::uint32_t> kernel_;
+  std::vector<std::uint32_t> graph_;
+  std::vector<std::uint32_t> gang_;
+  std::vector<std::vector<SignalId>> signals_of_;
+  std::uint32_t number_waiting_ = 0;
+  Folded* out_ = nullptr;
+  std::string why_;
+};
+
+}  // namespace
+
+Folded fold(const Machine& machine, const Program& program) {
+  Folded folded;
+  const RankView view = view_ranks(machine, program);
+  folded.refused = view.refused;
+  if (folded.refused.empty() && view.ranks.size() < 2) folded.refused = "there is one rank";
+  if (folded.refused.empty()) {
+    const auto group = find_group(machine, program, view, folded.refused);
+    if (group) {
+      folded.refused = Folding(machine, program, view, *group).fold(folded);
+      folded.ranks_folded = static_cast<int>(view.ranks.size());
+    }
+  }
+  if (!folded.refused.empty()) {
+    folded.machine = machine;
+    folded.program = program;
+    folded.ranks_folded = 1;
+  }
+  return folded;
+}
+
+}  // namespace weft::sim

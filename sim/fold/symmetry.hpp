@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a renumbering of the ranks turn a machine and a program into themselves?
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/machine.hpp"
+#include "sim/program.hpp"
+
+namespace weft::sim::fold_detail {
+
+inline constexpr std::uint32_t kUnmapped = UINT32_MAX;
+
+/// A map of ids that is learnt pair by pair and stays one to one.
+class IdMap {
+ public:
+  explicit IdMap(std::size_t size) : image_(size, kUnmapped), source_(size, kUnmapped) {}
+  /// Adds `from` -> `to`; false if that contradicts what is known. `fresh`: it was not known.
+  bool learn(std::uint32_t from, std::uint32_t to, bool& fresh);
+  [[nodiscard]] bool knows(std::uint32_t from) const { return image_[from] != kUnmapped; }
+  /// What is not known stays where it is.
+  [[nodiscard]] std::uint32_t operator()(std::uint32_t from) const {
+    return knows(from) ? image_[from] : from;
+  }
+
+ private:
+  std::vector<std::uint32_t> image_;
+  std::vector<std::uint32_t> source_;
+};
+
+/// Which rank each stream and host thread serves: only then can ranks be told apart.
+struct RankView {
+  std::vector<RankId> ranks;                        ///< used ones, ascending
+  std::vector<std::uint32_t> thread_of;             ///< by index in `ranks`
+  std::vector<std::vector<std::uint32_t>> streams;  ///< by index in `ranks`
+  std::string refused;
+};
+[[nodiscard]] RankView view_ranks(const Machine& machine, const Program& program);
+
+/// A renumbering: rank number i (of RankView::ranks) becomes number map[i].
+using Renumbering = std::vector<std::uint32_t>;
+
+/// The images of everything under one renumbering.
+class Symmetry {
+ public:
+  Symmetry(const Machine& machine, const Program& program, const RankView& view,
+           const Renumbering& ranks);
+
+  /// Returns why the renumbering changes machine or program; none if it does not.
+  [[nodiscard]] std::optional<std::string> check();
+
+  [[nodiscard]] const IdMap& memories() const { return memories_; }
+  [[nodiscard]] const IdMap& links() const { return links_; }
+  [[nodiscard]] const IdMap& switches() const { return switches_; }
+  [[nodiscard]] const IdMap& gangs() const { return gangs_; }
+
+ private:
+  bool fail(std::string why);
+  bool ranks_agree();
+  bool devices_agree(std::uint32_t from, std::uint32_t to);
+  bool threads_agree(std::uint32_t from, std::uint32_t to);
+  bool calls_agree(const std::vector<Command>& a, const std::vector<Command>& b);
+  bool agree(const Launch& a, const Launch& b);
+  bool agree(const Copy& a, const Copy& b);
+  bool agree(const Record& a, const Record& b);
+  bool agree(const WaitEvent& a, const WaitEvent& b);
+  bool agree(const WaitSignal& a, const WaitSignal& b);
+  bool agree(const Post& a, const Post& b);
+  bool agree(const Message& a, const Message& b);
+  bool agree(const HostWait& a, const HostWait& b);
+  bool agree(const HostDelay& a, const HostDelay& b);
+  bool agree(const GraphLaunch& a, const GraphLaunch& b);
+  bool memory(MemoryId a, MemoryId b);
+  bool link(std::uint32_t a, std::uint32_t b);
+  bool fabric_switch(std::uint32_t a, std::uint32_t b);
+  bool route(RouteId a, RouteId b);
+  bool signal(SignalId a, SignalId b);
+  bool post(const SignalPost& a, const SignalPost& b);
+  bool kernel(KernelId a, KernelId b);
+  bool roles(const Kernel& a, const Kernel& b);
+  bool range(const TileRange& a, const TileRange& b);
+  bool gang(GangId a, GangId b);
+  bool gang_posts_agree(GangId a, GangId b);
+  void learn_links(const Route& route);
+
+  const Machine& machine_;
+  const Program& program_;
+  const RankView& view_;
+  const Renumbering& ranks_;
+  IdMap devices_;
+  IdMap memories_;
+  IdMap links_;
+  IdMap switches_;
+  IdMap nics_;
+  IdMap routes_;
+  IdMap streams_;
+  IdMap events_;
+  IdMap signals_;
+  IdMap kernels_;
+  IdMap gangs_;
+  IdMap graphs_;
+  std::optional<std::string> why_;
+};
+
+}  // namespace weft::sim::fold_detail
