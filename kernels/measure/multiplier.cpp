@@ -47,7 +47,7 @@ calibration::Kernel describe(int tile, int grid, std::string_view name, Schedule
   kernel.cluster = {shape.cluster_m, shape.cluster_n};
   kernel.stages = shape.stages;
   kernel.grid = grid;
-  kernel.threads = shapes::Tile::threads();
+  kernel.threads = shape.threads();
   return kernel;
 }
 

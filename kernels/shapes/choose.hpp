@@ -2,7 +2,8 @@
 // Which tile a product should be computed with: the one whose waves take the fewest cycles.
 //   waves  = ceil(ceil(mt / cluster_m) * ceil(nt / cluster_n) / floor(SMs / cluster))
 //   cycles = waves * (ceil(K / 64) * stage_cycles + turn_cycles)
-// Ignored: the clock under sustained power, HBM, and tails shared between tiles.
+// Ignored: HBM, partial last waves, and the clock, which is why only ratios of cycles mean
+// anything.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +28,27 @@ constexpr std::int64_t waves(const Tile& tile, int m, int n, int sms) {
 
 /// Returns the estimated cycles of a product M x N x K on `sms` SMs; zero if no cluster fits.
 constexpr std::int64_t estimated_cycles(const Tile& tile, int m, int n, int k, int sms) {
-  // Dense bf16 rate of a Hopper SM: 2,048 multiply-adds a cycle (H100 datasheet, 989 TFLOP/s over
-  // 132 SMs at 1.83 GHz); shared memory: 128 bytes a cycle, which narrow tiles meet first.
+  // The tensor cores of a Hopper SM multiply and add 2,048 pairs a cycle (H100 datasheet: 989
+  // TFLOP/s over 132 SMs at 1.83 GHz). Under sustained power the clock falls as if each cycle
+  // took 1.2, and operands that come over from the L2 cost energy too, as 0.3 cycles a row of 128
+  // bytes: fitted to the README's table of one H200.
   const std::int64_t math = std::int64_t{tile.m()} * tile.n() * Tile::k() / 2'048;
-  const std::int64_t copies = std::int64_t{tile.stage_bytes()} / 128;
-  const std::int64_t operands =
-      2 * (tile.warpgroup_m / 64) * std::int64_t{64 + tile.warpgroup_n} * Tile::k() * 2 / 128;
-  const std::int64_t stage = math > copies + operands ? math : copies + operands;
-  // Fill, drain and hand-over of one tile.
-  constexpr std::int64_t turn_cycles = 2'000;
-  return waves(tile, m, n, sms) * (ceil_div(k, Tile::k()) * stage + turn_cycles);
+  const std::int64_t rows_from_l2 = tile.m() / tile.cluster_n + tile.n() / tile.cluster_m;
+  const std::int64_t power = (12 * math + 3 * rows_from_l2) / 10;
+  // Shared memory moves 128 bytes a cycle: every stage is written once, and each warpgroup reads
+  // its rows of X, and of W once for each 64 of them.
+  const std::int64_t reads =
+      tile.warpgroups * (tile.warpgroup_m / 64) * std::int64_t{64 + tile.warpgroup_n};
+  const std::int64_t shared = reads + tile.m() + tile.n();
+  const std::int64_t stage = power > shared ? power : shared;
+  // Rounding out and storing a tile: 12 elements a cycle, fitted likewise.
+  const std::int64_t turn = std::int64_t{tile.m()} * tile.n() / 12;
+  return waves(tile, m, n, sms) * (ceil_div(k, Tile::k()) * stage + turn);
+}
+
+/// Returns whether the chooser considers a tile: clusters of more than two do not fill every GPC.
+constexpr bool choosable(const Tile& tile) {
+  return tile.cluster() <= 2;
 }
 
 /// Returns the index of the tile with the fewest estimated cycles for M x N x K on `sms` SMs.
@@ -45,7 +57,7 @@ constexpr int choose_tile(int m, int n, int k, int sms) {
   std::int64_t best_cycles = 0;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const std::int64_t cycles = estimated_cycles(tiles[i], m, n, k, sms);
-    if (cycles == 0) continue;
+    if (cycles == 0 || !choosable(tiles[i])) continue;
     // Between equals the later, larger tile reads less memory.
     if (best_cycles == 0 || cycles <= best_cycles) {
       best = static_cast<int>(i);

@@ -12,16 +12,19 @@
 namespace weft::kernels::shapes {
 
 /// The tile table, smallest tile first.
-inline constexpr std::array<Tile, 9> tiles{{
-    {"64x128", 64, 64, Split::columns, 8, 1, 1, 1},
-    {"64x256", 64, 128, Split::columns, 4, 2, 1, 1},
-    {"128x128_c2x1", 64, 128, Split::rows, 6, 2, 2, 1},
-    {"128x192_c2x1", 64, 192, Split::rows, 4, 3, 2, 1},
-    {"192x128_c1x2", 192, 64, Split::columns, 4, 3, 1, 2},
-    {"128x256", 64, 256, Split::rows, 4, 2, 1, 1},
-    {"128x256_c2x1", 64, 256, Split::rows, 4, 2, 2, 1},
-    {"256x128_c1x2", 128, 128, Split::rows, 4, 2, 1, 2},
-    {"192x192_c2x1", 192, 96, Split::columns, 4, 4, 2, 1},
+inline constexpr std::array<Tile, 12> tiles{{
+    {"64x128", 64, 64, 2, Split::columns, 8, 1, 64, 1, 1},
+    {"64x256", 64, 128, 2, Split::columns, 4, 2, 64, 1, 1},
+    {"128x80_c2x1", 64, 80, 2, Split::rows, 7, 5, 16, 2, 1},
+    {"128x128_c2x1", 64, 128, 2, Split::rows, 6, 2, 64, 2, 1},
+    {"128x192_c2x1", 64, 192, 2, Split::rows, 4, 3, 64, 2, 1},
+    {"128x224_c2x1", 64, 224, 2, Split::rows, 4, 6, 32, 2, 1},
+    {"128x256", 64, 256, 2, Split::rows, 4, 2, 64, 1, 1},
+    {"128x256_c2x1", 64, 256, 2, Split::rows, 3, 4, 64, 2, 1},
+    {"128x256_c4x1", 64, 256, 2, Split::rows, 4, 2, 64, 4, 1},
+    {"192x192_c1x2", 64, 192, 3, Split::rows, 3, 3, 64, 1, 2},
+    {"256x160_c2x1", 128, 160, 2, Split::rows, 3, 8, 32, 2, 1},
+    {"256x192_c2x1", 128, 192, 2, Split::rows, 3, 3, 64, 2, 1},
 }};
 
 namespace detail {

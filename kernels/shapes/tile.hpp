@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of one tile kernel, and what a CTA of it occupies: two consumer warpgroups that share a
-// tile, one warpgroup that feeds and drains them, operand stages, and store slots of 64 rows.
+// The shape of one tile kernel, and what a CTA of it occupies: two or three consumer warpgroups
+// that share a tile, one warpgroup that feeds and drains them, operand stages, and store slots of
+// 64 rows.
 #pragma once
 
 #include <cstdint>
@@ -8,51 +9,61 @@
 
 namespace weft::kernels::shapes {
 
-/// How the two consumer warpgroups share a tile: one above the other, or side by side.
+/// How the consumer warpgroups share a tile: one above the other, or side by side.
 enum class Split : std::uint8_t { rows, columns };
 
 /// One entry of the tile table.
 struct Tile {
   std::string_view name;
   int warpgroup_m = 64;  ///< rows of one consumer warpgroup, a multiple of 64
-  int warpgroup_n = 64;  ///< columns of one consumer warpgroup, a multiple of 32, at most 256
+  int warpgroup_n = 64;  ///< columns of one consumer warpgroup, a multiple of 16, at most 256
+  int warpgroups = 2;    ///< consumer warpgroups
   Split split = Split::rows;
-  int stages = 4;       ///< operand stages in shared memory
-  int store_slots = 2;  ///< output slots of each consumer warpgroup
-  int cluster_m = 1;    ///< CTAs of a cluster one above the other: they share W by multicast
-  int cluster_n = 1;    ///< CTAs of a cluster side by side: they share X by multicast
+  int stages = 4;         ///< operand stages in shared memory
+  int store_slots = 2;    ///< output slots of each consumer warpgroup
+  int slot_columns = 64;  ///< columns of one slot: 64, 32 or 16, a divisor of warpgroup_n
+  int cluster_m = 1;      ///< CTAs of a cluster one above the other: they share W by multicast
+  int cluster_n = 1;      ///< CTAs of a cluster side by side: they share X by multicast
 
   /// Returns the rows of a tile.
-  constexpr int m() const { return split == Split::rows ? 2 * warpgroup_m : warpgroup_m; }
+  constexpr int m() const { return split == Split::rows ? warpgroups * warpgroup_m : warpgroup_m; }
   /// Returns the columns of a tile.
-  constexpr int n() const { return split == Split::columns ? 2 * warpgroup_n : warpgroup_n; }
+  constexpr int n() const {
+    return split == Split::columns ? warpgroups * warpgroup_n : warpgroup_n;
+  }
   /// Returns the depth of one operand stage in elements.
   static constexpr int k() { return 64; }
-  /// Returns the threads of a CTA: one producer and two consumer warpgroups.
-  static constexpr int threads() { return 384; }
+  /// Returns the threads of a CTA: the consumer warpgroups and the one that feeds and drains them.
+  constexpr int threads() const { return 128 * (1 + warpgroups); }
+  /// Returns the registers of a thread at launch: what 65,536 of an SM allow, in steps of eight.
+  constexpr int thread_registers() const { return 65'536 / threads() / 8 * 8; }
+  /// Returns the registers of a consumer thread once the feeding warpgroup keeps only 40.
+  constexpr int consumer_registers() const {
+    return ((1 + warpgroups) * thread_registers() - 40) / warpgroups / 8 * 8;
+  }
   /// Returns the registers that a CTA holds.
-  static constexpr int registers() { return 384 * 168; }
+  constexpr int registers() const { return threads() * thread_registers(); }
   /// Returns the CTAs of a cluster.
   constexpr int cluster() const { return cluster_m * cluster_n; }
-  /// Returns the columns of one store slot.
-  constexpr int slot_columns() const { return warpgroup_n % 64 == 0 ? 64 : 32; }
   /// Returns the bytes of one operand stage.
   constexpr int stage_bytes() const { return (m() + n()) * k() * 2; }
   /// Returns the bytes of one store slot.
-  constexpr int slot_bytes() const { return 64 * slot_columns() * 2; }
+  constexpr int slot_bytes() const { return 64 * slot_columns * 2; }
   /// Returns the bytes kept for barriers and the tile queue.
   static constexpr int barrier_bytes() { return 1024; }
   /// Returns the dynamic shared memory of a CTA in bytes.
   constexpr int shared_bytes() const {
-    return stages * stage_bytes() + 2 * store_slots * slot_bytes() + barrier_bytes();
+    return stages * stage_bytes() + warpgroups * store_slots * slot_bytes() + barrier_bytes();
   }
   /// Returns whether the entry keeps the rules that the kernels rely on.
   constexpr bool legal() const {
-    const int accumulators = warpgroup_m / 64 * warpgroup_n / 2;
-    return warpgroup_m % 64 == 0 && warpgroup_n % 32 == 0 && warpgroup_n <= 256 &&
-           accumulators <= 192 && m() <= 256 && n() <= 256 && stages >= 3 && store_slots >= 1 &&
-           cluster() <= 4 && m() % (8 * cluster_n) == 0 && n() % (8 * cluster_m) == 0 &&
-           shared_bytes() <= shared_limit_bytes();
+    const int sums = warpgroup_m / 64 * warpgroup_n / 2;
+    return (warpgroups == 2 || warpgroups == 3) && warpgroup_m % 64 == 0 && warpgroup_n % 16 == 0 &&
+           warpgroup_n <= 256 && sums + 32 <= consumer_registers() && m() <= 256 && n() <= 256 &&
+           stages >= 3 && store_slots >= 1 &&
+           (slot_columns == 64 || slot_columns == 32 || slot_columns == 16) &&
+           warpgroup_n % slot_columns == 0 && cluster() <= 4 && m() % (8 * cluster_n) == 0 &&
+           n() % (8 * cluster_m) == 0 && shared_bytes() <= shared_limit_bytes();
   }
   /// Returns the most dynamic shared memory of a CTA in bytes (CUDA C++ Programming Guide, compute
   /// capability 9.0: 227 KiB).

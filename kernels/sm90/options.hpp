@@ -52,7 +52,10 @@ struct Options {
   int group_rows = 2'048;  ///< rows of X that the tile order walks before it moves on (L2 reuse)
   std::int64_t wait_budget_ns = 2'000'000'000;  ///< clock budget of any one wait
   Pace pace;
+  bool advance_phase = false;  ///< raise Workspace::phase by one when the launch ends
   Hold hold;
+  bool flag_before_data =
+      false;  ///< tests only: post flags too early, which a flag test must catch
 };
 
 /// X [m, k] times W [n, k] transposed, row-major bf16, strides in elements (0 = tight).

@@ -194,8 +194,8 @@ GemmTile from_table(const kernels::shapes::Tile& tile) {
       .stages = tile.stages,
       .cluster_m = tile.cluster_m,
       .cluster_n = tile.cluster_n,
-      .threads = kernels::shapes::Tile::threads(),
-      .registers_per_thread = kernels::shapes::Tile::registers() / kernels::shapes::Tile::threads(),
+      .threads = tile.threads(),
+      .registers_per_thread = tile.registers() / tile.threads(),
       .shared_memory = Bytes::from(tile.shared_bytes()),
       .persistent = true,
       .source = {SourceKind::measured, "kernels/shapes, compiled as declared"}};

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// From registers to memory: consumers round their sums into store slots of 64 rows; a store thread
+// for each consumer warpgroup sends the slots off with the copy engine and, where the mode asks for
+// it, posts flags once the stores are complete, so that no consumer waits for a link.
+#pragma once
+
+#include "kernels/sm90/layout.cuh"
+
+namespace weft::kernels {
+
+/// Rounds the sums of one tile to bf16, slot by slot.
+template <int kTile>
+__device__ __forceinline__ void round_out(
+    const float (&sums)[Layout<kTile>::blocks][Layout<kTile>::warpgroup_n / 2],
+    std::uint32_t shared, int warpgroup, Ring& ring) {
+  using L = Layout<kTile>;
+  const std::uint32_t lane = threadIdx.x % 32;
+  const std::uint32_t row = threadIdx.x % 128 / 32 * 16 + lane % 16;
+  const std::uint32_t swizzle = L::slot_columns == 64   ? row % 8
+                                : L::slot_columns == 32 ? row / 2 % 4
+                                                        : row / 4 % 2;
+#pragma unroll
+  for (int rows = 0; rows < L::blocks; ++rows) {
+#pragma unroll
+    for (int piece = 0; piece < L::pieces; ++piece) {
+      const std::uint32_t slot = warpgroup * L::slots + ring.index;
+      ptx::barrier_wait<false>(shared + L::slot_empty_at + 8 * slot, ring.parity ^ 1);
+      const std::uint32_t at =
+          shared + L::slots_at + slot * L::slot_bytes + row * (2 * L::slot_columns);
+#pragma unroll
+      for (int pair = 0; pair < L::slot_columns / 16; ++pair) {
+        const float* d = &sums[rows][(piece * L::slot_columns + pair * 16) / 2];
+        const std::uint32_t chunk = (2 * pair + lane / 16) ^ swizzle;
+        ptx::store_matrices(at + 16 * chunk, ptx::pack_bf16(d[0], d[1]), ptx::pack_bf16(d[2], d[3]),
+                            ptx::pack_bf16(d[4], d[5]), ptx::pack_bf16(d[6], d[7]));
+      }
+      ptx::fence_shared_to_copy_engine();
+      __syncwarp();
+      if (lane == 0) ptx::barrier_arrive(shared + L::slot_full_at + 8 * slot);
+      ring.template advance<L::slots>();
+    }
+  }
+}
+
+/// Sends off the slots of one tile whose warpgroup part begins at (row, column). A slot is handed
+/// back when the store after it is on its way, so that two stores overlap. By one warp; its first
+/// lane drives the copy engine.
+template <int kTile, class Mode>
+__device__ __forceinline__ void send_tile(const typename Mode::Params& params, std::uint32_t shared,
+                                          int warpgroup, int row, int column, Ring& ring,
+                                          typename Mode::Sender& sender) {
+  using L = Layout<kTile>;
+  constexpr bool overlaps = L::slots > 1;
+  constexpr int stores = L::blocks * L::pieces;
+  const bool first_lane = threadIdx.x % 32 == 0;
+  const std::uint32_t empty = shared + L::slot_empty_at + 8 * warpgroup * L::slots;
+  std::uint32_t before = 0;
+  for (int i = 0; i < stores; ++i) {
+    const std::uint32_t slot = warpgroup * L::slots + ring.index;
+    ptx::barrier_wait<false>(shared + L::slot_full_at + 8 * slot, ring.parity);
+    Mode::template store<kTile>(params, sender, shared + L::slots_at + slot * L::slot_bytes,
+                                row + 64 * (i / L::pieces),
+                                column + i % L::pieces * L::slot_columns);
+    __syncwarp();
+    if (first_lane) {
+      ptx::commit_stores();
+      if (overlaps && i > 0) {
+        ptx::wait_stores_read<1>();
+        ptx::barrier_arrive(empty + 8 * before);
+      }
+      if (!overlaps || i == stores - 1) {
+        ptx::wait_stores_read<0>();
+        ptx::barrier_arrive(empty + 8 * ring.index);
+      }
+    }
+    before = ring.index;
+    ring.template advance<L::slots>();
+  }
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// One persistent kernel for every tile and mode: the roles of a CTA, and who runs them. Warpgroup 0
+// feeds and drains: warp 0 loads and draws tiles from the counter, warp i stores for consumer
+// warpgroup i - 1. The other warpgroups multiply. The first CTAs of the grid may be communication
+// CTAs.
+#pragma once
+
+#include "kernels/sm90/epilogue.cuh"
+#include "kernels/sm90/mainloop.cuh"
+#include "kernels/sm90/wait.cuh"
+
+namespace weft::kernels {
+
+/// What every mode's parameters begin with.
+struct CoreParams {
+  CUtensorMap x;
+  CUtensorMap w;
+  int m;
+  int n;
+  int k_blocks;
+  int communication_ctas;
+  TileOrder order;
+  Coordination coordination;
+};
+
+/// Sets up the barriers of a CTA. By one thread.
+template <int kTile>
+__device__ __forceinline__ void init_barriers(std::uint32_t shared) {
+  using L = Layout<kTile>;
+  for (int i = 0; i < L::stages; ++i) {
+    ptx::barrier_init(shared + L::full_at + 8 * i, 1);
+    ptx::barrier_init(shared + L::empty_at + 8 * i, L::warpgroups * L::partner_count);
+  }
+  for (int i = 0; i < L::warpgroups * L::slots; ++i) {
+    ptx::barrier_init(shared + L::slot_full_at + 8 * i, 4);
+    ptx::barrier_init(shared + L::slot_empty_at + 8 * i, 1);
+  }
+  for (int i = 0; i < TileQueue::depth; ++i) {
+    ptx::barrier_init(shared + L::queue_full_at + 8 * i, 1);
+    ptx::barrier_init(shared + L::queue_empty_at + 8 * i,
+                      L::cluster * TileQueue::readers(L::warpgroups));
+  }
+  ptx::fence_barrier_init();
+}
+
+/// The communication CTAs of a mode in a launch of their own.
+template <class Mode>
+__global__ void __launch_bounds__(384, 1)
+    communication_kernel(const __grid_constant__ typename Mode::Params params) {
+  Mode::communicate(params);
+  __syncthreads();
+  if (threadIdx.x == 0) leave(params.core.coordination);
+}
+
+template <int kTile, class Mode>
+__global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
+    tile_kernel(const __grid_constant__ typename Mode::Params params) {
+  using L = Layout<kTile>;
+  extern __shared__ __align__(1024) std::uint8_t dynamic_shared[];
+  const CoreParams& core = params.core;
+  if (static_cast<int>(blockIdx.x) < core.communication_ctas) {
+    Mode::communicate(params);
+    __syncthreads();
+    if (threadIdx.x == 0) leave(core.coordination);
+    return;
+  }
+
+  const std::uint32_t shared = ptx::shared(dynamic_shared);
+  const std::uint32_t rank = L::cluster > 1 ? ptx::cluster_rank() : 0;
+  const int cluster = (static_cast<int>(blockIdx.x) - core.communication_ctas) / L::cluster;
+  if (threadIdx.x == 0) {
+    ptx::prefetch_map(&core.x);
+    ptx::prefetch_map(&core.w);
+    init_barriers<kTile>(shared);
+  }
+  if constexpr (L::cluster > 1)
+    ptx::cluster_sync();
+  else
+    __syncthreads();
+
+  const TileQueue queue{shared + L::queue_full_at, shared + L::queue_empty_at,
+                        shared + L::queue_entries_at};
+  const int end = core.order.rows * core.order.columns;
+  TileFeed<L::cluster> feed(core.order, queue, cluster);
+  const auto tile_row = [&](TilePlace place) {
+    return (place.row * L::cluster_m + static_cast<int>(rank) / L::cluster_n) * L::m;
+  };
+  const auto tile_column = [&](TilePlace place) {
+    return (place.column * L::cluster_n + static_cast<int>(rank) % L::cluster_n) * L::n;
+  };
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const bool first_lane = threadIdx.x % 32 == 0;
+
+  if (warp < 4) {
+    ptx::give_registers<40>();
+    if (warp == 0) {
+      typename Mode::Loader loader(params);
+      Ring ring;
+      TileDraw<L::cluster> draw(queue, core.coordination.control);
+      const bool draws = core.order.counter && rank == 0 && first_lane;
+      if (draws) {
+        draw.ask();
+        draw.publish();
+      }
+      for (int index = feed.template next<true>(); index < end;
+           index = feed.template next<true>()) {
+        if (draws) draw.ask();
+        const TilePlace place = place_of(core.order, index);
+        const int row = tile_row(place);
+        Mode::wait_rows(params, loader, row, row + L::m);
+        __syncwarp();
+        if (first_lane)
+          load_tile<kTile>(shared, &core.x, &core.w, row, tile_column(place), core.k_blocks, rank,
+                           ring);
+        if (draws) draw.publish();
+      }
+    } else if (warp <= L::warpgroups) {
+      const int warpgroup = warp - 1;
+      typename Mode::Sender sender;
+      Ring ring;
+      for (int index = feed.next(); index < end; index = feed.next()) {
+        const TilePlace place = place_of(core.order, index);
+        const int row = tile_row(place) + (L::by_rows ? warpgroup * L::warpgroup_m : 0);
+        const int column = tile_column(place) + (L::by_rows ? 0 : warpgroup * L::warpgroup_n);
+        const bool weakened = core.coordination.flag_before_data;
+        if (weakened && first_lane) Mode::template finish<kTile>(params, row, tile_column(place));
+        send_tile<kTile, Mode>(params, shared, warpgroup, row, column, ring, sender);
+        if (!weakened && first_lane) Mode::template finish<kTile>(params, row, tile_column(place));
+      }
+    }
+  } else {
+    ptx::take_registers<L::tile.consumer_registers()>();
+    const int warpgroup = warp / 4 - 1;
+    Ring stages;
+    Ring slots;
+    float sums[L::blocks][L::warpgroup_n / 2];
+    for (int index = feed.next(); index < end; index = feed.next()) {
+      multiply_tile<kTile>(sums, shared, warpgroup, core.k_blocks, rank, stages);
+      round_out<kTile>(sums, shared, warpgroup, slots);
+    }
+  }
+
+  __syncwarp();
+  // Partners may still write to this CTA's barriers and stages.
+  if constexpr (L::cluster > 1)
+    ptx::cluster_sync();
+  else
+    __syncthreads();
+  if (threadIdx.x == 0) leave(core.coordination);
+}
+
+}  // namespace weft::kernels

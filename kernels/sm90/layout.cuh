@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a tile kernel keeps things in shared memory, and the compile-time facts of one tile.
+#pragma once
+
+#include "kernels/shapes/table.hpp"
+#include "kernels/sm90/scheduler.cuh"
+
+namespace weft::kernels {
+
+/// The facts of entry `kTile` of the tile table, and the shared-memory offsets that follow.
+template <int kTile>
+struct Layout {
+  static constexpr shapes::Tile tile = shapes::tiles[kTile];
+  static constexpr int m = tile.m();
+  static constexpr int n = tile.n();
+  static constexpr int k = shapes::Tile::k();
+  static constexpr bool by_rows = tile.split == shapes::Split::rows;
+  static constexpr int blocks = tile.warpgroup_m / 64;  ///< of 64 rows in a consumer warpgroup
+  static constexpr int warpgroup_m = tile.warpgroup_m;
+  static constexpr int warpgroup_n = tile.warpgroup_n;
+  static constexpr int stages = tile.stages;
+  static constexpr int slots = tile.store_slots;
+  static constexpr int slot_columns = tile.slot_columns;
+  static constexpr int warpgroups = tile.warpgroups;
+  static constexpr int pieces = warpgroup_n / slot_columns;  ///< slots that a block of rows fills
+  static constexpr int cluster_m = tile.cluster_m;
+  static constexpr int cluster_n = tile.cluster_n;
+  static constexpr int cluster = cluster_m * cluster_n;
+  static constexpr int threads = tile.threads();
+  static constexpr int stage_bytes = tile.stage_bytes();
+  static constexpr int slot_bytes = tile.slot_bytes();
+  static constexpr int row_bytes = 2 * k;  ///< of a row of an operand stage
+  static constexpr int x_bytes = m * row_bytes;
+  static constexpr int shared_bytes = tile.shared_bytes();
+
+  static constexpr int slots_at = stages * stage_bytes;
+  static constexpr int full_at = slots_at + warpgroups * slots * slot_bytes;
+  static constexpr int empty_at = full_at + 8 * stages;
+  static constexpr int slot_full_at = empty_at + 8 * stages;
+  static constexpr int slot_empty_at = slot_full_at + 8 * warpgroups * slots;
+  static constexpr int queue_full_at = slot_empty_at + 8 * warpgroups * slots;
+  static constexpr int queue_empty_at = queue_full_at + 8 * TileQueue::depth;
+  static constexpr int queue_entries_at = queue_empty_at + 8 * TileQueue::depth;
+  static_assert(queue_entries_at + 4 * TileQueue::depth <= shared_bytes);
+
+  /// Returns the CTAs of the cluster whose loads land in, or come from, CTA `rank`: its row and
+  /// column.
+  static constexpr std::uint16_t partners(int rank) {
+    unsigned mask = 0;
+    for (int i = 0; i < cluster_m; ++i)
+      for (int j = 0; j < cluster_n; ++j)
+        if (i == rank / cluster_n || j == rank % cluster_n) mask |= 1u << (i * cluster_n + j);
+    return static_cast<std::uint16_t>(mask);
+  }
+  static constexpr int partner_count = cluster_m + cluster_n - 1;
+};
+
+/// A ring of stages or slots: the index now, and how often it has come round.
+struct Ring {
+  std::uint32_t index = 0;
+  std::uint32_t parity = 0;
+  template <int kSize>
+  __device__ __forceinline__ void advance() {
+    if (++index == kSize) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+}  // namespace weft::kernels

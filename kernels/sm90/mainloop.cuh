@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two ends of the operand pipeline: one thread that keeps the copy engine loading stages, and
+// two warpgroups that multiply them. A stage is free when every consumer of every CTA that shares
+// its loads has said so.
+#pragma once
+
+#include "kernels/sm90/layout.cuh"
+#include "kernels/sm90/wgmma.cuh"
+
+namespace weft::kernels {
+
+/// Loads the operand stages of one tile whose X rows begin at `row` and W rows at `column`.
+template <int kTile>
+__device__ __forceinline__ void load_tile(std::uint32_t shared, const CUtensorMap* x,
+                                          const CUtensorMap* w, int row, int column, int k_blocks,
+                                          std::uint32_t rank, Ring& ring) {
+  using L = Layout<kTile>;
+  constexpr int x_part = L::m / L::cluster_n;
+  constexpr int w_part = L::n / L::cluster_m;
+  const int across = static_cast<int>(rank) % L::cluster_n;
+  const int down = static_cast<int>(rank) / L::cluster_n;
+  const std::uint32_t x_at = shared + across * x_part * L::row_bytes;
+  const std::uint32_t w_at = shared + L::x_bytes + down * w_part * L::row_bytes;
+  const int x_row = row + across * x_part;
+  const int w_row = column + down * w_part;
+  for (int block = 0; block < k_blocks; ++block) {
+    const std::uint32_t full = shared + L::full_at + 8 * ring.index;
+    const std::uint32_t stage = ring.index * L::stage_bytes;
+    ptx::barrier_wait<false>(shared + L::empty_at + 8 * ring.index, ring.parity ^ 1);
+    ptx::barrier_expect(full, L::stage_bytes);
+    if constexpr (L::cluster_n == 1) {
+      ptx::load_box(x_at + stage, x, full, block * L::k, x_row);
+    } else {
+      const unsigned mask = ((1u << L::cluster_n) - 1) << (down * L::cluster_n);
+      ptx::load_box_multicast(x_at + stage, x, full, block * L::k, x_row,
+                              static_cast<std::uint16_t>(mask));
+    }
+    if constexpr (L::cluster_m == 1) {
+      ptx::load_box(w_at + stage, w, full, block * L::k, w_row);
+    } else {
+      unsigned mask = 0;
+      for (int i = 0; i < L::cluster_m; ++i) mask |= 1u << (i * L::cluster_n);
+      ptx::load_box_multicast(w_at + stage, w, full, block * L::k, w_row,
+                              static_cast<std::uint16_t>(mask << across));
+    }
+    ring.template advance<L::stages>();
+  }
+}
+
+/// Says that this warpgroup is done with a stage, to every CTA that loads into it.
+template <int kTile>
+__device__ __forceinline__ void free_stage(std::uint32_t shared, std::uint32_t index,
+                                           std::uint32_t rank) {
+  using L = Layout<kTile>;
+  const std::uint32_t empty = shared + L::empty_at + 8 * index;
+  const std::uint32_t thread = threadIdx.x % 128;
+  if constexpr (L::cluster == 1) {
+    if (thread == 0) ptx::barrier_arrive(empty);
+  } else {
+    if (thread < L::cluster && (L::partners(static_cast<int>(rank)) >> thread & 1))
+      ptx::barrier_arrive_at<false>(empty, thread);
+  }
+}
+
+/// Multiplies the stages of one tile into `sums`, keeping one group of multiplications in flight.
+template <int kTile>
+__device__ __forceinline__ void multiply_tile(
+    float (&sums)[Layout<kTile>::blocks][Layout<kTile>::warpgroup_n / 2], std::uint32_t shared,
+    int warpgroup, int k_blocks, std::uint32_t rank, Ring& ring) {
+  using L = Layout<kTile>;
+  const int x_row = L::by_rows ? warpgroup * L::warpgroup_m : 0;
+  const int w_row = L::by_rows ? 0 : warpgroup * L::warpgroup_n;
+  const std::uint64_t x_base = wgmma::descriptor(shared + x_row * L::row_bytes);
+  const std::uint64_t w_base = wgmma::descriptor(shared + L::x_bytes + w_row * L::row_bytes);
+  std::uint32_t before = 0;
+  for (int block = 0; block < k_blocks; ++block) {
+    ptx::barrier_wait<false>(shared + L::full_at + 8 * ring.index, ring.parity);
+    const std::uint64_t stage = ring.index * (L::stage_bytes >> 4);
+    wgmma::fence();
+#pragma unroll
+    for (int step = 0; step < L::k / 16; ++step) {
+#pragma unroll
+      for (int rows = 0; rows < L::blocks; ++rows) {
+        const std::uint64_t x = x_base + stage + 2 * step + (rows * 64 * L::row_bytes >> 4);
+        wgmma::Step<L::warpgroup_n>::run(sums[rows], x, w_base + stage + 2 * step,
+                                         block > 0 || step > 0);
+      }
+    }
+    wgmma::commit();
+    wgmma::wait<1>();
+    if (block > 0) free_stage<kTile>(shared, before, rank);
+    before = ring.index;
+    ring.template advance<L::stages>();
+  }
+  wgmma::wait<0>();
+  free_stage<kTile>(shared, before, rank);
+}
+
+}  // namespace weft::kernels

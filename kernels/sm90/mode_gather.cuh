@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GEMM that consumes a gathered X: its producer waits for the chunks that a tile reads, when
+// they are not those of the tile before. Communication CTAs, if any, pull the peers' shards chunk
+// by chunk in the order in which the tiles want them: the next rank's first.
+#pragma once
+
+#include "kernels/sm90/chunks.cuh"
+#include "kernels/sm90/kernel.cuh"
+
+namespace weft::kernels {
+
+struct Gathering {
+  struct Params {
+    CoreParams core;
+    CUtensorMap out;
+    Chunks chunks;
+    Signal* ready;
+    Vectors gathered;
+    int width;  ///< vectors in a row of X
+    Vectors shards[max_ranks];
+    const Signal* shard_ready[max_ranks];
+  };
+  struct Loader {
+    __device__ __forceinline__ explicit Loader(const Params& params)
+        : sequence(sequence_of(params.core.coordination)) {}
+    Signal sequence;
+    int first = 0;  ///< chunks already waited for: [first, last]
+    int last = -1;
+  };
+  struct Sender {};
+
+  /// A lane a chunk, so that the looks at the flags of a tile overlap.
+  static __device__ __forceinline__ void wait_rows(const Params& params, Loader& loader, int begin,
+                                                   int end) {
+    const Coordination& c = params.core.coordination;
+    if (params.ready == nullptr || begin >= params.core.m) return;
+    const int first = params.chunks.chunk_of(begin);
+    const int last = params.chunks.chunk_of(min(end, params.core.m) - 1);
+    if (first >= loader.first && last <= loader.last) return;
+    hold(c, HoldPoint::before_load, first);
+    for (int chunk = first + static_cast<int>(threadIdx.x % 32); chunk <= last; chunk += 32) {
+      const int source = chunk / params.chunks.per_shard;
+      if (source == params.chunks.rank) continue;
+      const shapes::Rows rows = params.chunks.chunk(chunk);
+      if (rows.begin == rows.end) continue;
+      wait_for(c, params.ready + chunk, loader.sequence, WaitKind::gathered_chunk, source, chunk);
+    }
+    __syncwarp();
+    ptx::fence_global_copy_engine();
+    loader.first = first;
+    loader.last = last;
+  }
+
+  template <int kTile>
+  static __device__ __forceinline__ void store(const Params& params, Sender&, std::uint32_t slot,
+                                               int row, int column) {
+    if (row < params.core.m && column < params.core.n && threadIdx.x % 32 == 0)
+      ptx::store_box(&params.out, slot, column, row);
+  }
+
+  template <int kTile>
+  static __device__ __forceinline__ void finish(const Params&, int, int) {}
+
+  static __device__ __forceinline__ void communicate(const Params& params) {
+    const Coordination& c = params.core.coordination;
+    const Chunks& chunks = params.chunks;
+    const int ctas = params.core.communication_ctas;
+    const int cta = static_cast<int>(blockIdx.x);
+    const Signal sequence = sequence_of(c);
+    for (int step = 1; step < chunks.ranks; ++step) {
+      const int source = (chunks.rank + step) % chunks.ranks;
+      if (params.shard_ready[source] != nullptr) {
+        if (threadIdx.x == 0)
+          wait_for(c, params.shard_ready[source], sequence, WaitKind::peer_shard, source, 0);
+        __syncthreads();
+      }
+      for (int i = 0; i < chunks.per_shard; ++i) {
+        const int chunk = source * chunks.per_shard + i;
+        const shapes::Rows rows = chunks.chunk(chunk);
+        if (rows.begin == rows.end) continue;
+        const Vectors to{params.gathered.data + rows.begin * params.gathered.stride,
+                         params.gathered.stride};
+        const Vectors& shard = params.shards[source];
+        const Vectors from{shard.data + (rows.begin - source * chunks.shard_rows) * shard.stride,
+                           shard.stride};
+        if (c.flag_before_data) finish_chunk(params, chunk, sequence, ctas);
+        hold(c, HoldPoint::before_copy, chunk);
+        copy_rows(c, to, from, rows.count(), params.width, cta, ctas);
+        if (!c.flag_before_data) finish_chunk(params, chunk, sequence, ctas);
+      }
+    }
+  }
+
+ private:
+  /// Posts the chunk's flag when the last communication CTA has moved its part.
+  static __device__ __forceinline__ void finish_chunk(const Params& params, int chunk,
+                                                      Signal sequence, int ctas) {
+    const Coordination& c = params.core.coordination;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    const auto last = static_cast<std::uint32_t>(ctas - 1);
+    if (ptx::count_up(&c.control->parts[chunk], last) == last)
+      post(c, params.ready + chunk, sequence, chunk);
+  }
+};
+
+}  // namespace weft::kernels

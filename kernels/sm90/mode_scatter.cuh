@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GEMM whose rows go to the ranks that own them. Store threads send each slot to its owner,
+// wait until the stores are complete, and count the tile; the last part of a chunk posts its flag
+// at the owner. Communication CTAs, if any, add the partials of this rank's rows in fp32, in rank
+// order, and may hand the sums to every rank.
+#pragma once
+
+#include "kernels/sm90/chunks.cuh"
+#include "kernels/sm90/kernel.cuh"
+
+namespace weft::kernels {
+
+struct Scattering {
+  struct Params {
+    CoreParams core;
+    CUtensorMap outs[max_ranks];  ///< by owner: the slot there for this rank
+    Vectors targets[max_ranks];   ///< likewise, in 16-byte vectors
+    Chunks chunks;                ///< of the rows; with `everyone` one chunk of one owner
+    int ranks;
+    int rank;
+    bool everyone;  ///< every rank gets every row
+    bool adds;      ///< land by addition
+    Signal* landed[max_ranks];
+    // What communication CTAs add, and where to.
+    int width;    ///< vectors in a row of the result
+    int sources;  ///< partials; zero: nothing is added
+    Vectors slots[max_ranks];
+    const Signal* arrived[max_ranks];
+    int receivers;  ///< ranks that get the sums; one, this rank alone, unless they are shared
+    Vectors results[max_ranks];
+    Signal* posted[max_ranks];
+    const Signal* gathered[max_ranks];
+  };
+  struct Loader {
+    __device__ __forceinline__ explicit Loader(const Params&) {}
+  };
+  struct Sender {
+    std::int64_t in_flight = 0;
+  };
+
+  static __device__ __forceinline__ void wait_rows(const Params& params, Loader&, int begin, int) {
+    const Coordination& c = params.core.coordination;
+    if (c.hold_point == HoldPoint::before_load && begin < params.core.m)
+      hold(c, HoldPoint::before_load, params.chunks.chunk_of(begin));
+  }
+
+  template <int kTile>
+  static __device__ __forceinline__ void store(const Params& params, Sender& sender,
+                                               std::uint32_t slot, int row, int column) {
+    using L = Layout<kTile>;
+    if (row >= params.core.m || column >= params.core.n) return;
+    const Coordination& c = params.core.coordination;
+    hold(c, HoldPoint::before_store, params.chunks.chunk_of(row));
+    const bool first_lane = threadIdx.x % 32 == 0;
+    if (params.everyone) {
+      if (!first_lane) return;
+      for (int step = 1; step <= params.ranks; ++step) {
+        const int receiver = (params.rank + step) % params.ranks;
+        send(params, sender, receiver, slot, row, column, L::slot_bytes);
+      }
+      return;
+    }
+    const int last = params.chunks.owner_of(min(row + 63, params.core.m - 1));
+    int owner = params.chunks.owner_of(row);
+    if (first_lane)
+      send(params, sender, owner, slot, row - owner * params.chunks.shard_rows, column,
+           L::slot_bytes);
+    // A box cannot be stored from its middle on: rows of further owners go by hand.
+    for (++owner; owner <= last; ++owner) {
+      if (owner != params.rank && first_lane) keep_pace(c, L::slot_bytes);
+      __syncwarp();
+      send_rows<L::slot_columns>(params, owner, slot, row, column);
+    }
+  }
+
+  template <int kTile>
+  static __device__ __forceinline__ void finish(const Params& params, int row, int tile_column) {
+    using L = Layout<kTile>;
+    if (row >= params.core.m || tile_column >= params.core.n) return;
+    const Coordination& c = params.core.coordination;
+    ptx::wait_stores();
+    ptx::fence_global_copy_engine();
+    constexpr int part_rows = L::by_rows ? L::warpgroup_m : L::m;
+    const int parts_across = (params.core.n + L::n - 1) / L::n * (L::by_rows ? 1 : L::warpgroups);
+    const int last = params.chunks.chunk_of(min(row + part_rows, params.core.m) - 1);
+    for (int chunk = params.chunks.chunk_of(row); chunk <= last; ++chunk) {
+      const shapes::Rows rows = params.chunks.chunk(chunk);
+      const int parts_down = (rows.end - 1) / part_rows - rows.begin / part_rows + 1;
+      const auto last_part = static_cast<std::uint32_t>(parts_down * parts_across - 1);
+      if (ptx::count_up(&c.control->parts[chunk], last_part) != last_part) continue;
+      const Signal sequence = sequence_of(c);
+      const int owner = chunk / params.chunks.per_shard;
+      const int within = chunk - owner * params.chunks.per_shard;
+      const int first_receiver = params.everyone ? 0 : owner;
+      const int last_receiver = params.everyone ? params.ranks - 1 : owner;
+      for (int receiver = first_receiver; receiver <= last_receiver; ++receiver)
+        if (params.landed[receiver] != nullptr)
+          post(c, params.landed[receiver] + within, sequence, chunk);
+    }
+  }
+
+  static __device__ __forceinline__ void communicate(const Params& params) {
+    const Coordination& c = params.core.coordination;
+    const Signal sequence = sequence_of(c);
+    const int ctas = params.core.communication_ctas;
+    const int own = params.everyone ? 0 : params.rank;
+    for (int i = 0; i < params.chunks.per_shard; ++i) {
+      const int chunk = own * params.chunks.per_shard + i;
+      const shapes::Rows rows = params.chunks.chunk(chunk);
+      if (rows.begin == rows.end) continue;
+      hold(c, HoldPoint::before_reduce, chunk);
+      const int source = static_cast<int>(threadIdx.x);
+      if (source < params.sources)
+        wait_for(c, params.arrived[source] + i, sequence, WaitKind::partial, source, chunk);
+      __syncthreads();
+      add_rows(params, rows.begin - own * params.chunks.shard_rows, rows.count());
+      if (params.receivers <= 1) continue;
+      __syncthreads();
+      if (threadIdx.x != 0) continue;
+      const auto last = static_cast<std::uint32_t>(ctas - 1);
+      if (ptx::count_up(&c.control->results[i], last) != last) continue;
+      for (int receiver = 0; receiver < params.receivers; ++receiver)
+        if (params.posted[receiver] != nullptr)
+          post(c, params.posted[receiver] + i, sequence, chunk);
+    }
+    // The launch ends when everybody's sums are here.
+    const int source = static_cast<int>(threadIdx.x);
+    if (blockIdx.x != 0 || params.receivers <= 1 || source >= params.receivers) return;
+    if (source == params.rank || params.gathered[source] == nullptr) return;
+    for (int i = 0; i < params.chunks.per_shard; ++i) {
+      const int chunk = source * params.chunks.per_shard + i;
+      const shapes::Rows rows = params.chunks.chunk(chunk);
+      if (rows.begin == rows.end) continue;
+      wait_for(c, params.gathered[source] + i, sequence, WaitKind::result, source, chunk);
+    }
+  }
+
+ private:
+  /// Writes those rows of a slot that `owner` owns, a vector a lane.
+  template <int kColumns>
+  static __device__ __forceinline__ void send_rows(const Params& params, int owner,
+                                                   std::uint32_t slot, int row, int column) {
+    const int begin = owner * params.chunks.shard_rows;
+    const int end = min(min(begin + params.chunks.shard_rows, params.core.m), row + 64);
+    constexpr int across = kColumns / 8;
+    const Vectors& target = params.targets[owner];
+    const int count = (end - begin) * across;
+    for (int v = static_cast<int>(threadIdx.x % 32); v < count; v += 32) {
+      const int at = begin - row + v / across;
+      const int chunk = v % across;
+      if (column + 8 * chunk >= params.core.n) continue;
+      const int swizzle = kColumns == 64 ? at % 8 : kColumns == 32 ? at / 2 % 4 : at / 4 % 2;
+      const uint4 held = ptx::load_shared(slot + at * (2 * kColumns) + 16 * (chunk ^ swizzle));
+      uint4* to = target.data + (v / across) * target.stride + column / 8 + chunk;
+      if (params.adds)
+        ptx::add_bf16(to, held);
+      else
+        *to = held;
+    }
+  }
+
+  static __device__ __forceinline__ void send(const Params& params, Sender& sender, int receiver,
+                                              std::uint32_t slot, int row, int column, int bytes) {
+    const Coordination& c = params.core.coordination;
+    if (receiver != params.rank) {
+      keep_pace(c, bytes);
+      if (c.bytes_in_flight > 0) {
+        if (sender.in_flight + bytes > c.bytes_in_flight) {
+          ptx::commit_stores();
+          ptx::wait_stores();
+          sender.in_flight = 0;
+        }
+        sender.in_flight += bytes;
+      }
+    }
+    if (params.adds)
+      ptx::add_box(&params.outs[receiver], slot, column, row);
+    else
+      ptx::store_box(&params.outs[receiver], slot, column, row);
+  }
+
+  /// Adds this CTA's share of `rows` rows from `first` on (of this rank's rows), for every
+  /// receiver.
+  static __device__ __forceinline__ void add_rows(const Params& params, int first, int rows) {
+    const Coordination& c = params.core.coordination;
+    const int away = params.receivers - 1;
+    for_pieces(
+        c, std::int64_t{rows} * params.width, static_cast<int>(blockIdx.x),
+        params.core.communication_ctas, 16 * away, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t v = begin + threadIdx.x; v < end; v += blockDim.x) {
+            const std::int64_t row = first + v / params.width;
+            const std::int64_t column = v % params.width;
+            float sums[8] = {};
+#pragma unroll 4
+            for (int s = 0; s < params.sources; ++s)
+              add_vector(sums,
+                         load_vector(params.slots[s].data + row * params.slots[s].stride + column));
+            const uint4 rounded = round_vector(sums);
+            for (int r = 0; r < params.receivers; ++r)
+              params.results[r].data[row * params.results[r].stride + column] = rounded;
+          }
+        });
+  }
+};
+
+}  // namespace weft::kernels

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/sm90/scatter_plan.cuh"
+
+namespace weft::kernels {
+
+void check_scatter(const Product& product, const Scatter& scatter, Complaints& complaints) {
+  check_group(scatter.rank, scatter.ranks, scatter.chunks_per_shard, complaints);
+  const auto ranks = static_cast<std::size_t>(scatter.ranks);
+  complaints.require(scatter.slots.size() == ranks, "slots must name every owner");
+  complaints.require(scatter.landed.size() == ranks, "landed must name every owner");
+  for (std::size_t r = 0; r < scatter.slots.size(); ++r) {
+    const shapes::Ownership ownership{product.m, scatter.ranks, scatter.chunks_per_shard};
+    if (r < ranks && ownership.shard(static_cast<int>(r)).count() > 0)
+      check_matrix(scatter.slots[r], product.n, "the slot at owner " + std::to_string(r),
+                   complaints);
+  }
+}
+
+void check_reduce(int n, const Scatter& scatter, const Reduce& reduce, bool needed,
+                  Complaints& complaints) {
+  const auto ranks = static_cast<std::size_t>(scatter.ranks);
+  complaints.require(!needed || reduce.ctas > 0, "the reduction needs communication CTAs");
+  complaints.require(reduce.slots.size() == ranks, "the reduction's slots must name every source");
+  complaints.require(reduce.landed.size() == ranks, "the reduction's flags must name every source");
+  for (std::size_t r = 0; r < reduce.slots.size(); ++r)
+    check_matrix(reduce.slots[r], n, "the slot of source " + std::to_string(r), complaints);
+  for (const Signal* flags : reduce.landed)
+    complaints.require(flags != nullptr, "the reduction's flags must be set");
+  check_matrix(reduce.out, n, "the sum", complaints);
+}
+
+void check_share(int n, const Scatter& scatter, const Share& share, Complaints& complaints) {
+  const auto ranks = static_cast<std::size_t>(scatter.ranks);
+  complaints.require(
+      share.outs.size() == ranks && share.posted.size() == ranks && share.arrived.size() == ranks,
+      "results and their flags must name every rank");
+  for (std::size_t r = 0; r < share.outs.size(); ++r)
+    check_matrix(share.outs[r], n, "the result at rank " + std::to_string(r), complaints);
+}
+
+Scattering::Params scatter_params(const Product& product, const Scatter& scatter,
+                                  int communication_ctas, const Options& options,
+                                  const Workspace& workspace, Plan::State& state) {
+  const shapes::Ownership ownership{product.m, scatter.ranks, scatter.chunks_per_shard};
+  const int next = (scatter.rank + 1) % scatter.ranks;
+  Scattering::Params params{};
+  params.core = core_params(product, options, workspace, communication_ctas,
+                            ownership.shard(next).begin, state, &scatter_kernel);
+  const shapes::Tile& tile = tile_of(state);
+  params.core.coordination.bytes_in_flight =
+      shapes::ceil_div(static_cast<int>(options.pace.bytes_in_flight_per_cta), tile.warpgroups);
+  params.chunks = Chunks::of(ownership, scatter.rank);
+  params.ranks = scatter.ranks;
+  params.rank = scatter.rank;
+  params.adds = scatter.landing == Landing::reduce_add;
+  params.receivers = 1;
+  for (int r = 0; r < scatter.ranks; ++r) {
+    const int rows = ownership.shard(r).count();
+    if (rows == 0) continue;
+    const auto i = static_cast<std::size_t>(r);
+    params.outs[r] = slot_map(scatter.slots[i], rows, product.n, tile);
+    params.targets[r] = vectors_of(scatter.slots[i], product.n);
+    params.landed[r] = scatter.landed[i];
+  }
+  return params;
+}
+
+void receive(int n, const Scatter& scatter, const Reduce& reduce, Scattering::Params& params) {
+  params.width = n / 8;
+  params.sources = scatter.ranks;
+  params.receivers = 1;
+  for (int r = 0; r < scatter.ranks; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    params.slots[r] = vectors_of(reduce.slots[i], n);
+    params.arrived[r] = reduce.landed[i];
+  }
+  params.results[0] = vectors_of(reduce.out, n);
+}
+
+void share_sums(int n, const Scatter& scatter, const Share& share, Scattering::Params& params) {
+  params.receivers = scatter.ranks;
+  for (int r = 0; r < scatter.ranks; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    params.results[r] = vectors_of(share.outs[i], n);
+    params.posted[r] = r == scatter.rank ? nullptr : share.posted[i];
+    params.gathered[r] = share.arrived[i];
+  }
+}
+
+}  // namespace weft::kernels
