@@ -16,7 +16,7 @@ using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
 
 /// Relative step of the difference quotients: small against curvature, large against picosecond rounding.
-constexpr double kStep = 1e-3;
+constexpr double kDifference = 1e-3;
 
 double huber(double residual, double knee) {
   const double size = std::abs(residual);
@@ -76,11 +76,11 @@ class Search {
     Matrix jacobian(rows, columns);
     for (Eigen::Index c = 0; c < columns; ++c) {
       std::vector<double> moved = values_;
-      moved[static_cast<std::size_t>(c)] *= 1 + kStep;
+      moved[static_cast<std::size_t>(c)] *= 1 + kDifference;
       const std::vector<double> there = evaluate(moved);
       for (Eigen::Index r = 0; r < rows; ++r) {
         const auto i = static_cast<std::size_t>(r);
-        jacobian(r, c) = (there[i] - residuals_[i]) / kStep;
+        jacobian(r, c) = (there[i] - residuals_[i]) / kDifference;
       }
     }
     Vector weight(rows), residual(rows);
