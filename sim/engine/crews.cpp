@@ -56,7 +56,7 @@ void Simulation::merge_idle(RoleRun& role) {
     if (last.wave == next.wave && last.batch == next.batch && last.since == next.since &&
         last.first + last.ctas == next.first) {
       last.ctas += next.ctas;
-      crews_.give_back(role.idle[i]);
+      drop_crew(role.idle[i]);
     } else {
       role.idle[++kept] = role.idle[i];
     }
@@ -177,6 +177,7 @@ void Simulation::advance_ready_first(std::uint32_t index) {
 void Simulation::park(std::uint32_t index, std::uint32_t crew) {
   RoleRun& role = roles_[index];
   crews_[crew].state = Crew::State::waiting;
+  start_spin(crew);
   const bool first = role.parked.empty();
   role.parked.push_back(crew);
   if (!first) return;
@@ -226,13 +227,9 @@ void Simulation::take_range(std::uint32_t index, std::uint32_t number, std::int6
   crew.first_tile = first_tile;
   crew.tiles_per_cta = tiles_per_cta;
   if (waits_satisfied(role, number)) return work(index);
-  if (!options_.effects.chunking) {
-    crew.state = Crew::State::waiting;
-    return wait_for_range(index, Waiter::Kind::crew, role, number);
-  }
   std::int64_t ahead = 0;
   const Slice& waits = range_of(role, number).waits;
-  for (std::uint32_t w = 0; w < waits.count; ++w) {
+  for (std::uint32_t w = 0; w < waits.count && options_.effects.chunking; ++w) {
     const std::int64_t stages = program_.waits[waits.first + w].run_ahead_stages;
     ahead = w == 0 ? stages : std::min(ahead, stages);
   }
@@ -242,6 +239,7 @@ void Simulation::take_range(std::uint32_t index, std::uint32_t number, std::int6
   }
   crew.state = Crew::State::waiting;
   wait_for_range(index, Waiter::Kind::crew, role, number);
+  start_spin(index);
 }
 
 void Simulation::crew_signalled(std::uint32_t index) {
@@ -256,6 +254,7 @@ void Simulation::crew_signalled(std::uint32_t index) {
   }
   const bool done = crew.state == Crew::State::confirming;
   crew.since = now_;
+  if (crew.spin != kNone) stop_spin(index);
   if (done) return finish_tiles(index);
   work(index);
 }
@@ -269,24 +268,30 @@ void Simulation::see_waits(const RoleRun& role, std::uint32_t number) {
 }
 
 void Simulation::work(std::uint32_t index) {
+  if (crews_[index].spin != kNone) stop_spin(index);
   Crew& crew = crews_[index];
   crew.state = Crew::State::working;
   crew.flow = kNone;
-  if (!options_.effects.chunking) return work_fluid(index);
+  const bool fluid = !options_.effects.chunking;
   const RoleRun& role = roles_[crew.role_run];
-  const std::uint32_t command = runs_[role.run].command;
   const Role& its = program_.roles[role.role];
-  const std::uint32_t range = its.ranges.first + crew.range;
-  const std::int64_t time = tile_time(role, range);
-  const std::uint32_t uses = uses_of(role, crew.range);
-  if (time == 0 && (uses == kNone || its.purpose == Purpose::communication)) {
-    soon_.push_back({.what = What::crew_end, .of = index});
-    return;
+  const std::int64_t time =
+      fluid ? fluid_time(crew) : tile_time(role, its.ranges.first + crew.range);
+  const bool free = its.purpose == Purpose::communication && !options_.effects.transport;
+  if (!free && start_crew_flow(index, time)) return;
+  const Happening end{.what = What::crew_end, .of = index};
+  if (free || time == 0) {
+    soon_.push_back(end);
+  } else {
+    at(now_ + checked_multiply(time, crews_[index].tiles_per_cta), Phase::finish,
+       runs_[role.run].command, static_cast<std::uint32_t>(crews_[index].first_tile), end);
   }
-  if (uses == kNone || !start_tile_flow(index, compiled_.use_lists[uses], time)) {
-    at(now_ + checked_multiply(time, crew.tiles_per_cta), Phase::finish, command,
-       static_cast<std::uint32_t>(crew.first_tile), {.what = What::crew_end, .of = index});
-  }
+}
+
+void Simulation::drop_crew(std::uint32_t index) {
+  if (crews_[index].spin != kNone) stop_spin(index);
+  crews_[index].state = Crew::State::gone;
+  crews_.give_back(index);
 }
 
 // A tile's time alone: none for communication whose transport is free; slower on a slowed device.
@@ -301,37 +306,6 @@ std::int64_t Simulation::slowed(std::int64_t time, const RoleRun& role) const {
   const std::uint32_t device = compiled_.streams[runs_[role.run].stream].device;
   const std::int64_t speed = machine_.devices[device].speed_permille;
   return speed == 1000 ? time : divide_up(Int128{time} * 1000, speed);
-}
-
-// The crew's tiles share memories and links; false if all of that is unlimited.
-bool Simulation::start_tile_flow(std::uint32_t index, const UseList& uses, std::int64_t time) {
-  std::optional<ProgressRate> cap;
-  Crew& crew = crews_[index];
-  const auto ctas = static_cast<std::uint64_t>(crew.ctas);
-  if (time > 0) {
-    cap = ProgressRate{static_cast<std::uint64_t>(kPicosecondsPerSecond),
-                       static_cast<std::uint64_t>(time)};
-  }
-  if (uses.cap) {
-    // Of all CTAs together.
-    const ProgressRate each{uses.cap->numerator, uses.cap->denominator * ctas};
-    if (!cap ||
-        Int128{each.numerator} * cap->denominator < Int128{cap->numerator} * each.denominator) {
-      cap = each;
-    }
-  }
-  if (uses.count == 0 && !uses.cap) return false;
-  const ActivityId activity = shares_.add({.uses = {compiled_.uses.data() + uses.first, uses.count},
-                                           .denominator = uses.denominator,
-                                           .weight = kCtaWeight,
-                                           .weight_per = uses.dominant,
-                                           .cap = cap,
-                                           .multiplicity = ctas});
-  const std::uint32_t command = runs_[roles_[crew.role_run].run].command;
-  crew.flow =
-      start_flow(Flow::Owner::crew, index, activity, static_cast<std::uint64_t>(crew.tiles_per_cta),
-                 key(now_, Phase::finish, command, static_cast<std::uint32_t>(crew.first_tile)));
-  return true;
 }
 
 // The crew's work is done; its tiles count once the range's waits have been seen.
@@ -350,6 +324,7 @@ void Simulation::crew_end(std::uint32_t index) {
   if (waits_satisfied(role, crew.range)) return finish_tiles(index);
   crew.state = Crew::State::confirming;
   wait_for_range(index, Waiter::Kind::crew, role, crew.range);
+  start_spin(index);
 }
 
 void Simulation::finish_tiles(std::uint32_t index) {
@@ -390,7 +365,7 @@ void Simulation::follow_up(const RoleRun& role, std::uint32_t number, std::int64
 void Simulation::retire(std::uint32_t index) {
   const Crew crew = crews_[index];
   if (recording()) cta_stall(crew, StallReason::signal, crew.since, now_);
-  crews_.give_back(index);
+  drop_crew(index);
   end_ctas(crew.role_run, crew.batch, crew.first, crew.ctas);
 }
 

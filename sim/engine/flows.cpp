@@ -44,8 +44,14 @@ void Simulation::schedule_flow(Flow& flow) {
 
 void Simulation::solve() {
   if (!shares_touched_) return;
+  follow_rates();
+  if (any_terms_ && update_slowdowns()) follow_rates();
+}
+
+void Simulation::follow_rates() {
   shares_touched_ = false;
   for (const ActivityId activity : shares_.solve()) {
+    if (activity.value() >= flow_of_.size()) continue;
     const std::uint32_t index = flow_of_[activity.value()];
     if (index == kNone) continue;
     Flow& flow = flows_[index];
@@ -60,6 +66,7 @@ void Simulation::solve() {
 std::optional<StallReason> Simulation::limit_of(ActivityId activity) const {
   const std::optional<ResourceId> limit = shares_.limit(activity);
   if (!limit) return std::nullopt;
+  if (limit->value() >= compiled_.resources.size()) return StallReason::sm_share;
   switch (compiled_.resources[limit->value()].kind) {
     case SharedResource::Kind::memory:
       return StallReason::hbm_share;

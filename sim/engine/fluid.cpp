@@ -46,10 +46,7 @@ void Simulation::add_fluid(std::uint32_t role_index, std::uint32_t batch, std::i
   }
   crew.since = now_;
   crew.ctas += ctas;
-  if (crew.flow != kNone) {
-    shares_.set_cap(flows_[crew.flow].activity, fluid_cap(crew, crew.ctas));
-    shares_touched_ = true;
-  }
+  apply_slowdown(role.fluid_crew, true);
 }
 
 void Simulation::advance_fluid(std::uint32_t index) {
@@ -96,34 +93,6 @@ ProgressRate Simulation::fluid_cap(const Crew& crew, std::int64_t resident) cons
                                                                                              : cap;
 }
 
-void Simulation::work_fluid(std::uint32_t index) {
-  Crew& crew = crews_[index];
-  const RoleRun& role = roles_[crew.role_run];
-  if (fluid_time(crew) == 0) {
-    soon_.push_back({.what = What::crew_end, .of = index});
-    return;
-  }
-  const TileRange& range = range_of(role, crew.range);
-  const std::uint32_t list = uses_of(role, crew.range);
-  const auto tiles = static_cast<std::uint64_t>(range.tiles);
-  Demand demand;
-  demand.weight = kCtaWeight;
-  demand.cap = fluid_cap(crew, role.ctas);
-  if (list != kNone) {
-    const UseList& uses = compiled_.use_lists[list];
-    demand.uses = {compiled_.uses.data() + uses.first, uses.count};
-    demand.denominator = uses.denominator;
-    demand.multiplicity = tiles;
-    demand.weight_per =
-        std::max<std::uint64_t>(1, tiles * uses.dominant / static_cast<std::uint64_t>(role.ctas));
-  }
-  const ActivityId activity = shares_.add(demand);
-  const std::uint32_t command = runs_[role.run].command;
-  crew.flow = start_flow(Flow::Owner::crew, index, activity, 1,
-                         key(now_, Phase::finish, command, crew.range));
-  if (crew.ctas < role.ctas) shares_.set_cap(activity, fluid_cap(crew, crew.ctas));
-}
-
 void Simulation::finish_fluid(std::uint32_t index) {
   Crew& crew = crews_[index];
   RoleRun& role = roles_[crew.role_run];
@@ -140,7 +109,7 @@ void Simulation::finish_fluid(std::uint32_t index) {
 
 void Simulation::retire_fluid(std::uint32_t index) {
   const Crew crew = crews_[index];
-  crews_.give_back(index);
+  drop_crew(index);
   RoleRun& role = roles_[crew.role_run];
   role.fluid_crew = kNone;
   KernelRun& run = runs_[role.run];

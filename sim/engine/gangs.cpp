@@ -7,8 +7,10 @@
 // One flow with the uses of all members: its share at a resource weighs as many CTAs as a member
 // has. The n-th launch of each member is of the n-th run of the gang.
 #include <algorithm>
+#include <utility>
 
 #include "sim/engine/simulation.hpp"
+#include "sim/units/integer.hpp"
 
 namespace weft::sim::engine {
 
@@ -51,20 +53,55 @@ void Simulation::gang_start(std::uint32_t index) {
     for (int chunk = 0; chunk < gang.chunks; ++chunk) post_chunk(gang_run, chunk);
     return end_gang(index);
   }
-  int ctas = 1;
-  for (const std::uint32_t run : gang_run.runs) ctas = std::max(ctas, runs_[run].ctas);
-  const UseList& uses = compiled_.gang_uses[gang_run.gang];
-  const ActivityId activity = shares_.add({.uses = {compiled_.uses.data() + uses.first, uses.count},
-                                           .denominator = uses.denominator,
-                                           .weight = static_cast<std::uint64_t>(ctas) * kCtaWeight,
-                                           .weight_per = 1,
-                                           .cap = uses.cap,
-                                           .multiplicity = 1});
+  const ActivityId activity = shares_.add(gang_demand(gang_run));
   const std::uint32_t command = runs_[gang_run.runs.front()].command;
   gang_run.flow =
       start_flow(Flow::Owner::gang, index, activity, static_cast<std::uint64_t>(gang.bytes.count()),
                  key(now_, Phase::finish, command, 0));
   flows_[gang_run.flow].rest = rest_after(gang, 0);
+}
+
+// The uses of all members; on contended SMs a CTA's demand is that at the gang's own cap.
+Demand Simulation::gang_demand(const GangRun& gang_run) {
+  const Gang& gang = program_.gangs[gang_run.gang];
+  const UseList& uses = compiled_.gang_uses[gang_run.gang];
+  Demand demand;
+  demand.denominator = uses.denominator;
+  demand.cap = uses.cap;
+  const auto* const first = compiled_.uses.data() + uses.first;
+  scratch_uses_.assign(first, first + uses.count);
+  int most = 1;
+  for (const std::uint32_t slot : gang_run.runs) {
+    const KernelRun& run = runs_[slot];
+    most = std::max(most, run.ctas);
+    if (!shares_sms_) continue;
+    const SmDemand& its = program_.gang_members[member_of(run)].demand_per_cta;
+    const std::int64_t milli[] = {its.tensor_milli, its.issue_milli, its.load_store_milli};
+    for (const std::uint32_t batch : run.batches) {
+      const SmClass* const its_class = class_of(batch);
+      if (its_class == nullptr) continue;
+      for (std::size_t pipe = 0; pipe < kPipes; ++pipe) {
+        if (its_class->pipe[pipe] == kNone || milli[pipe] == 0) continue;
+        const Int128 amount =
+            Int128{milli[pipe]} * batches_[batch].ctas * kPicosecondsPerSecond * gang.denominator;
+        scratch_uses_.push_back(
+            {ResourceId(its_class->pipe[pipe]),
+             static_cast<std::uint64_t>(divide_up(amount, gang.cap.bytes_per_second()))});
+      }
+    }
+  }
+  demand.uses = scratch_uses_;
+  demand.weight = static_cast<std::uint64_t>(most) * kCtaWeight;
+  return demand;
+}
+
+void Simulation::rebind_gang(std::uint32_t index) {
+  GangRun& gang_run = gang_runs_[index];
+  Flow& flow = flows_[gang_run.flow];
+  if (recording()) rate_change(flow, 0, std::nullopt);
+  flow_of_[flow.activity.value()] = kNone;
+  shares_.remove(flow.activity);
+  attach(gang_run.flow, shares_.add(gang_demand(gang_run)));
 }
 
 // Bytes that are left once chunk `chunk` is through: chunk i ends at bytes x (i + 1) / chunks.
@@ -104,7 +141,7 @@ void Simulation::gang_progress(std::uint32_t index) {
     return;
   }
   const ActivityId activity = flows_[gang_run.flow].activity;
-  stop_flow(gang_run.flow);
+  stop_flow(std::exchange(gang_run.flow, kNone));
   shares_.remove(activity);
   end_gang(index);
 }

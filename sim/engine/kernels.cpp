@@ -233,6 +233,7 @@ void Simulation::place_run(std::uint32_t slot) {
       pools_[run.pool].sms.place(kernel.footprint, kernel.cluster, run.ctas - run.placed, batch);
   if (placed == 0) return batches_.give_back(batch);
   batches_[batch] = {.run = slot, .ctas = placed, .since = now_};
+  if (shares_sms_) residents_changed(run.pool);
   if (run.first_start < 0) {
     run.first_start = now_;
     if (recording()) stall(run.command, StallReason::no_sm, run.ready, now_);
@@ -322,6 +323,7 @@ void Simulation::end_of_grid(std::uint32_t slot, std::uint32_t batch, int ctas) 
   const Kernel& kernel = program_.kernels[run.kernel];
   Pool& pool = pools_[run.pool];
   pool.sms.release(kernel.footprint, kernel.cluster, batch, ctas);
+  if (shares_sms_) residents_changed(run.pool);
   if ((batches_[batch].ctas -= ctas) == 0) batches_.give_back(batch);
   run.ended += ctas;
   if (run.ended == run.ctas) {

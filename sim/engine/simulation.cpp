@@ -35,6 +35,8 @@ Simulation::Simulation(const Machine& machine, const Program& program, const Run
   }
   gang_open_.resize(program.gangs.size());
   build_pools();
+  find_peaks();
+  find_interference();
   start_threads();
   settle();
 }
@@ -91,6 +93,8 @@ void Simulation::settle() {
     }
     break;
   }
+  for (const std::uint32_t pool : changed_pools_) reclassify(pool);
+  changed_pools_.clear();
   solve();
 }
 

@@ -6,7 +6,9 @@
 // free SMs are given away, in the order of the tie-break; once all is quiet the rates are solved.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -132,9 +134,42 @@ class Simulation {
   void crew_signalled(std::uint32_t crew);
   void see_waits(const RoleRun& role, std::uint32_t range);
   [[nodiscard]] std::int64_t tile_time(const RoleRun& role, std::uint32_t range) const;
-  bool start_tile_flow(std::uint32_t crew, const UseList& uses, std::int64_t time);
+  void drop_crew(std::uint32_t crew);
   [[nodiscard]] bool steps_are_single(const RoleRun& role) const;
   [[nodiscard]] const TileRange& range_of(const RoleRun& role, std::uint32_t range) const;
+
+  // demands.cpp: what work asks of shared resources
+  [[nodiscard]] Demand crew_demand(const Crew& crew);
+  std::uint64_t add_pipes(const Crew& crew, const SmDemand& demand, std::int64_t time,
+                          const Demand& so_far);
+  bool start_crew_flow(std::uint32_t crew, std::int64_t time);
+  void rebind(std::uint32_t crew);
+  void attach(std::uint32_t flow, ActivityId activity);
+  void start_spin(std::uint32_t crew);
+  void stop_spin(std::uint32_t crew);
+
+  // sm_share.cpp
+  void find_peaks();
+  [[nodiscard]] std::array<int, kPipes> kernel_peak(const Kernel& kernel) const;
+  [[nodiscard]] const SmClass* class_of(std::uint32_t batch) const;
+  void residents_changed(std::uint32_t pool);
+  void reclassify(std::uint32_t pool);
+  [[nodiscard]] std::uint32_t take_pipe(int sms);
+  void part_company(std::uint32_t pool, std::vector<SmClass>& classes);
+  void move_ctas(std::uint32_t from, std::uint32_t to, int count);
+  [[nodiscard]] std::int64_t border_of(std::uint32_t batch, int count) const;
+  void move_fluid(RoleRun& role, std::uint32_t from, std::uint32_t to, std::int64_t count);
+  std::uint32_t split_anywhere(std::uint32_t crew, std::int64_t ctas);
+  void rebind_batches(const std::vector<std::uint32_t>& batches);
+
+  // interference.cpp
+  void find_interference();
+  [[nodiscard]] bool may_slow(const KernelRun& run) const;
+  [[nodiscard]] bool pushes(const Crew& crew, Interference::Access access) const;
+  [[nodiscard]] bool sends(const Crew& crew) const;
+  [[nodiscard]] std::uint32_t device_of(const Crew& crew) const;
+  bool update_slowdowns();
+  void apply_slowdown(std::uint32_t crew, bool again = false);
 
   // fluid.cpp: chunking off
   void make_fluid(std::uint32_t run);
@@ -142,7 +177,7 @@ class Simulation {
   void advance_fluid(std::uint32_t role_run);
   [[nodiscard]] std::int64_t fluid_time(const Crew& crew) const;
   [[nodiscard]] ProgressRate fluid_cap(const Crew& crew, std::int64_t resident) const;
-  void work_fluid(std::uint32_t crew);
+
   void finish_fluid(std::uint32_t crew);
   void retire_fluid(std::uint32_t crew);
 
@@ -151,6 +186,8 @@ class Simulation {
   void gang_start(std::uint32_t gang_run);
   void gang_progress(std::uint32_t gang_run);
   void end_gang(std::uint32_t gang_run);
+  [[nodiscard]] Demand gang_demand(const GangRun& gang_run);
+  void rebind_gang(std::uint32_t gang_run);
   void post_chunk(const GangRun& gang_run, int chunk);
   [[nodiscard]] std::uint32_t poster_of(const GangRun& gang_run, SignalId signal) const;
   [[nodiscard]] std::uint64_t rest_after(const Gang& gang, int chunk) const;
@@ -169,6 +206,7 @@ class Simulation {
   void stop_flow(std::uint32_t flow);
   void schedule_flow(Flow& flow);
   void solve();
+  void follow_rates();
   [[nodiscard]] std::optional<StallReason> limit_of(ActivityId activity) const;
 
   // deadlock.cpp
@@ -243,6 +281,15 @@ class Simulation {
   SlotPool<Flow> flows_;
   std::vector<std::uint32_t> flow_of_;  // by activity
   bool shares_touched_ = false;
+  std::vector<ResourceUse> scratch_uses_;
+
+  bool shares_sms_ = false;                     // any SM's pipes can be asked for too much
+  std::vector<std::array<int, kPipes>> peaks_;  // by kernel
+  std::map<int, std::vector<std::uint32_t>> free_pipes_;  // by SMs
+  std::vector<std::uint32_t> changed_pools_;
+  bool any_terms_ = false;              // of interference that can come into force
+  std::vector<bool> has_terms_;         // by device
+  std::vector<std::int64_t> slowdown_;  // by device, thousandths
   std::vector<RaceMet> races_;
 };
 

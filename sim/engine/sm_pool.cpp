@@ -236,6 +236,18 @@ void SmPool::release(const Footprint& footprint, int cluster, std::uint32_t batc
   merge();
 }
 
+void SmPool::rename(const std::vector<Resident>& residents, std::uint32_t from, std::uint32_t to) {
+  for (SmGroup& group : groups_) {
+    auto* const begin = group.resident.data();
+    auto* const end = begin + group.residents;
+    if (!std::equal(begin, end, residents.begin(), residents.end())) continue;
+    for (auto* at = begin; at != end; ++at) {
+      if (at->batch == from) at->batch = to;
+    }
+    std::sort(begin, end, [](const Resident& a, const Resident& b) { return a.batch < b.batch; });
+  }
+}
+
 void SmPool::merge() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < groups_.size(); ++i) {

@@ -20,6 +20,7 @@ namespace weft::sim::engine {
 struct Resident {
   std::uint32_t batch = 0;
   int ctas = 0;
+  friend bool operator==(const Resident&, const Resident&) = default;
 };
 
 struct SmGroup {
@@ -49,6 +50,8 @@ class SmPool {
   int place(const Footprint& footprint, int cluster, int ctas, std::uint32_t batch);
   /// Takes `ctas` CTAs of a batch off their SMs.
   void release(const Footprint& footprint, int cluster, std::uint32_t batch, int ctas);
+  /// Gives the CTAs of one batch on SMs with exactly these residents to another batch.
+  void rename(const std::vector<Resident>& residents, std::uint32_t from, std::uint32_t to);
   /// Returns how many CTAs could be placed now, at most `ctas`.
   [[nodiscard]] int room(const Footprint& footprint, int cluster, int ctas) const;
   [[nodiscard]] const std::vector<SmGroup>& groups() const { return groups_; }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -92,6 +93,17 @@ struct Server {
   std::vector<std::uint32_t> waiting;  ///< transfers, first to go last
 };
 
+/// The pipes of an SM that its CTAs share: tensor, issue, load/store.
+inline constexpr std::size_t kPipes = 3;
+
+/// SMs of a pool that hold the same CTAs, which can ask more of a pipe than there is.
+struct SmClass {
+  std::vector<Resident> residents;
+  int sms = 0;
+  std::array<int, kPipes> peak{};                               ///< thousandths of an SM
+  std::array<std::uint32_t, kPipes> pipe{kNone, kNone, kNone};  ///< resources of the solver
+};
+
 /// Progress of something that shares resources.
 struct Flow {
   enum class Owner : std::uint8_t { transfer, crew, gang } owner = Owner::transfer;
@@ -108,6 +120,7 @@ struct Batch {
   std::uint32_t run = kNone;
   int ctas = 0;
   std::int64_t since = 0;
+  std::uint32_t sm_class = kNone;  ///< of its pool, where its SMs are contended
 };
 
 struct KernelRun {
@@ -159,7 +172,8 @@ struct Crew {
     prologue,
     working,
     waiting,
-    confirming
+    confirming,
+    gone
   } state = State::idle;
   std::uint32_t role_run = kNone;
   std::uint32_t batch = kNone;
@@ -171,6 +185,8 @@ struct Crew {
   std::int64_t tiles_per_cta = 0;
   std::int64_t since = 0;
   std::uint32_t flow = kNone;
+  std::uint32_t spin = kNone;    ///< the activity of its spinning on contended SMs
+  std::int64_t slowdown = 1000;  ///< by interference, in thousandths
 };
 
 struct Waiter {
@@ -210,6 +226,8 @@ struct Pool {
   bool dirty = false;
   bool own = false;                      ///< made for one run
   std::vector<std::uint32_t> pending;    ///< runs with CTAs to place, first to go first
+  std::vector<SmClass> classes;          ///< of contended SMs
+  bool changed = false;                  ///< its residents, since the classes were found
   std::vector<std::uint32_t> launching;  ///< runs that will be ready
 };
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interference that is not sharing: SMs that push traffic into a full link hold back the device.
+//
+// While n CTAs of a device are held back by a link that is full, every other CTA of the device
+// runs at 1000 / slowdown(n) of its speed; slowdown is interpolated linearly between the points of
+// the machine, from 1000 at no CTA, and stays at the last point's beyond it. Of several terms the
+// strongest counts. It follows the rates of the moment before it: one pass.
+#include <algorithm>
+#include <numeric>
+
+#include "sim/engine/simulation.hpp"
+#include "sim/units/integer.hpp"
+
+namespace weft::sim::engine {
+
+namespace {
+
+std::int64_t slowdown_at(const Interference& term, std::int64_t ctas) {
+  std::int64_t below = 0;
+  std::int64_t slow_below = 1000;
+  for (const Interference::Point& point : term.points) {
+    if (ctas <= point.ctas) {
+      const std::int64_t width = point.ctas - below;
+      if (width == 0) return point.slowdown_milli;
+      return slow_below + (point.slowdown_milli - slow_below) * (ctas - below) / width;
+    }
+    below = point.ctas;
+    slow_below = point.slowdown_milli;
+  }
+  return slow_below;
+}
+
+// 1000 / slowdown of a rate, within the solver's range of fractions.
+ProgressRate slower(const ProgressRate& rate, std::int64_t slowdown) {
+  UInt128 numerator = UInt128{rate.numerator} * 1000;
+  UInt128 denominator = UInt128{rate.denominator} * static_cast<std::uint64_t>(slowdown);
+  const auto whole = [](UInt128 value) { return static_cast<std::uint64_t>(value); };
+  const std::uint64_t common =
+      std::gcd(rate.numerator * (1000 / std::gcd<std::uint64_t>(1000, rate.denominator)),
+               whole(denominator));
+  if (numerator % common == 0 && denominator % common == 0) {
+    numerator /= common;
+    denominator /= common;
+  }
+  while (bit_length(numerator) > 61 || bit_length(denominator) > 47) {
+    numerator >>= 1;
+    denominator >>= 1;
+  }
+  return {whole(numerator), std::max<std::uint64_t>(1, whole(denominator))};
+}
+
+}  // namespace
+
+// Which devices' SMs can be held back: those with a term whose kind of traffic the program has.
+void Simulation::find_interference() {
+  slowdown_.assign(machine_.devices.size(), 1000);
+  has_terms_.assign(machine_.devices.size(), false);
+  if (!options_.effects.sm_share || !options_.effects.transport) return;
+  bool posted = false;
+  bool read = false;
+  for (const Traffic& traffic : program_.traffic) {
+    if (traffic.on != Traffic::On::route) continue;
+    (traffic.posted_write ? posted : read) = true;
+  }
+  for (std::size_t d = 0; d < machine_.devices.size(); ++d) {
+    for (const Interference& term : machine_.devices[d].interference) {
+      const bool writes = term.access == Interference::Access::posted_write;
+      if (writes ? posted : read) {
+        has_terms_[d] = true;
+        any_terms_ = true;
+      }
+    }
+  }
+}
+
+bool Simulation::may_slow(const KernelRun& run) const {
+  return shares_sms_ || has_terms_[compiled_.streams[run.stream].device];
+}
+
+// Whether the crew's tiles send by this kind of access over a link that is full.
+bool Simulation::pushes(const Crew& crew, Interference::Access access) const {
+  if (crew.state != Crew::State::working || crew.flow == kNone) return false;
+  const std::optional<ResourceId> limit = shares_.limit(flows_[crew.flow].activity);
+  if (!limit || limit->value() >= compiled_.resources.size()) return false;
+  if (compiled_.resources[limit->value()].kind != SharedResource::Kind::link) return false;
+  const Slice& traffic = range_of(roles_[crew.role_run], crew.range).traffic;
+  for (std::uint32_t i = 0; i < traffic.count; ++i) {
+    const Traffic& its = program_.traffic[traffic.first + i];
+    if (its.on != Traffic::On::route) continue;
+    if (its.posted_write == (access == Interference::Access::posted_write)) return true;
+  }
+  return false;
+}
+
+// Finds the slowdown of each device from the rates; says whether any crew's cap has changed.
+bool Simulation::update_slowdowns() {
+  bool changed = false;
+  for (std::uint32_t d = 0; d < machine_.devices.size(); ++d) {
+    if (!has_terms_[d]) continue;
+    std::int64_t slowdown = 1000;
+    for (const Interference& term : machine_.devices[d].interference) {
+      std::int64_t ctas = 0;
+      for (std::uint32_t index = 0; index < crews_.size(); ++index) {
+        const Crew& crew = crews_[index];
+        if (crew.state != Crew::State::working || device_of(crew) != d) continue;
+        if (pushes(crew, term.access)) ctas += crew.ctas;
+      }
+      slowdown = std::max(slowdown, slowdown_at(term, ctas));
+    }
+    if (slowdown == slowdown_[d]) continue;
+    slowdown_[d] = slowdown;
+    for (std::uint32_t index = 0; index < crews_.size(); ++index) {
+      const Crew& crew = crews_[index];
+      if (crew.state == Crew::State::working && crew.flow != kNone && device_of(crew) == d) {
+        apply_slowdown(index);
+        changed = true;
+      }
+    }
+  }
+  return changed;
+}
+
+std::uint32_t Simulation::device_of(const Crew& crew) const {
+  return compiled_.streams[runs_[roles_[crew.role_run].run].stream].device;
+}
+
+bool Simulation::sends(const Crew& crew) const {
+  const Slice& traffic = range_of(roles_[crew.role_run], crew.range).traffic;
+  for (std::uint32_t i = 0; i < traffic.count; ++i) {
+    if (program_.traffic[traffic.first + i].on == Traffic::On::route) return true;
+  }
+  return false;
+}
+
+// Sets the cap that the crew has under its device's slowdown and, chunking off, its residency.
+void Simulation::apply_slowdown(std::uint32_t index, bool again) {
+  Crew& crew = crews_[index];
+  if (crew.flow == kNone) return;
+  const bool fluid = !options_.effects.chunking;
+  const bool partial = fluid && crew.ctas < roles_[crew.role_run].ctas;
+  const std::int64_t slowdown = sends(crew) ? 1000 : slowdown_[device_of(crew)];
+  if (!again && !partial && slowdown == crew.slowdown) return;
+  crew.slowdown = slowdown;
+  std::optional<ProgressRate> cap = crew_demand(crew).cap;
+  if (!cap) return;
+  if (fluid) cap = fluid_cap(crew, crew.ctas);
+  shares_.set_cap(flows_[crew.flow].activity, slower(*cap, slowdown));
+  shares_touched_ = true;
+}
+
+}  // namespace weft::sim::engine
