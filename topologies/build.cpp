@@ -27,7 +27,8 @@ class Builder {
   void add_nodes(const std::set<std::int64_t>& nodes);
   void add_devices(const std::vector<RankPlace>& places);
   void add_links();
-  void apply(const std::vector<Override>& overrides);
+  void apply(const std::vector<Override>& overrides, const std::vector<RankPlace>& places);
+  std::string device_name(const RankPlace& place) const;
   Built finish(const std::vector<RankPlace>& places);
   [[nodiscard]] std::vector<std::string>& faults() { return faults_; }
 
@@ -169,9 +170,13 @@ void Builder::add_links() {
   for (const LinkSpec& link : spec_.spine.links) link_group(link, "");
 }
 
-void Builder::apply(const std::vector<Override>& overrides) {
-  for (const Override& change : overrides) {
+void Builder::apply(const std::vector<Override>& overrides,
+                    const std::vector<RankPlace>& places) {
+  for (Override change : overrides) {
     bool found = false;
+    for (std::size_t rank = 0; rank < places.size(); ++rank) {
+      if (change.part == fmt::format("rank{}", rank)) change.part = device_name(places[rank]);
+    }
     for (sim::Link& link : machine_.links) {
       if (link.name != change.part) continue;
       link.speed_permille = change.speed_permille;
@@ -184,7 +189,7 @@ void Builder::apply(const std::vector<Override>& overrides) {
     }
     if (!found) {
       faults_.push_back(fmt::format(
-          "no link or device of these ranks is called \"{}\" (a device is \"node0.gpu0\", a link "
+          "no link or device of these ranks is called \"{}\" (a rank is \"rank0\", a device \"node0.gpu0\", a link "
           "\"node0.gpu0->node0.nvswitch\")",
           change.part));
     }
@@ -206,14 +211,17 @@ sim::RouteId Builder::own_route(Built& built, std::size_t rank) const {
   return sim::RouteId(static_cast<std::uint32_t>(built.machine.routes.size() - 1));
 }
 
+std::string Builder::device_name(const RankPlace& place) const {
+  const std::vector<std::string> names = expand_pattern(spec_.node.devices, spec_.nodes);
+  return node_part(place.node, names.at(static_cast<std::size_t>(place.device)));
+}
+
 Built Builder::finish(const std::vector<RankPlace>& places) {
   Built built;
   built.machine = std::move(machine_);
   built.machine.name = spec_.name;
-  const std::vector<std::string> names = expand_pattern(spec_.node.devices, spec_.nodes);
   for (const RankPlace& place : places) {
-    const std::string name =
-        node_part(place.node, names.at(static_cast<std::size_t>(place.device)));
+    const std::string name = device_name(place);
     const std::size_t device = device_index_.at(name);
     sim::Rank rank{sim::DeviceId(static_cast<std::uint32_t>(device)),
                    sim::ProcessId(static_cast<std::uint32_t>(built.machine.processes.size())),
@@ -377,7 +385,7 @@ Built build(const MachineSpec& spec, const std::vector<RankPlace>& places,
   builder.add_nodes(nodes);
   builder.add_devices(places);
   builder.add_links();
-  builder.apply(overrides);
+  builder.apply(overrides, places);
   Built built = builder.finish(places);
   if (!builder.faults().empty()) throw BuildError(std::move(builder.faults()));
   return built;

@@ -30,7 +30,7 @@ struct RankPlace {
 /// Ranks dealt to the nodes in turn, over as many nodes as `ranks` fill: neighbours never share a node.
 [[nodiscard]] std::vector<RankPlace> scattered_places(const MachineSpec& spec, std::int64_t ranks);
 
-/// Slows a part: a fabric link or device by name ("node0.gpu0->node0.nvswitch", "node0.gpu3").
+/// Slows a part: a rank's device ("rank3"), a device ("node0.gpu3") or a link ("node0.gpu0->node0.nvswitch").
 struct Override {
   std::string part;
   std::int64_t speed_permille = 1000;  ///< of its capacity

@@ -11,6 +11,8 @@
 
 #include "models/schedules/knobs.hpp"
 #include "models/workloads/boundary.hpp"
+#include "models/workloads/memory.hpp"
+#include "models/workloads/spec.hpp"
 #include "sim/run.hpp"
 #include "topologies/build.hpp"
 
@@ -31,10 +33,10 @@ struct Claim {
   std::string source;
 };
 
-/// Compute that is slower while communication runs beside it.
+/// What a chunk takes while the other side runs beside it, as measured.
 struct PipelineInterference {
-  std::int64_t compute_permille = 1000;  ///< of its speed, while it is overlapped
-  std::int64_t communication_permille = 1000;
+  std::optional<Duration> compute;
+  std::optional<Duration> communication;
 };
 
 struct PipelineScenario {
@@ -44,7 +46,7 @@ struct PipelineScenario {
   Duration communication;            ///< of one chunk
   bool communication_first = false;  ///< a gather: chunk i is computed after it has arrived
   std::optional<PipelineInterference> interference;
-  std::vector<Claim> claims;
+  std::optional<Claim> claim;
 };
 
 // ---- boundary: one product and one collective --------------------------------------------------------------
@@ -67,15 +69,6 @@ struct BoundaryScenario {
 // ---- model: layers of a whole model ------------------------------------------------------------------------
 
 enum class Objective : std::uint8_t { latency, throughput };
-enum class OptimiserPrecision : std::uint8_t { bf16, fp32 };
-
-/// Training memory: what the optimiser keeps, and over how many replicas it is cut.
-struct TrainingMemory {
-  OptimiserPrecision gradients = OptimiserPrecision::fp32;
-  OptimiserPrecision states = OptimiserPrecision::fp32;
-  int zero = 0;
-  enum class Recompute : std::uint8_t { none, selective, full } recompute = Recompute::none;
-};
 
 /// A layout to use, or the lists that a search goes through.
 struct LayoutChoice {
@@ -89,17 +82,12 @@ struct ModelScenario {
   std::string model;  ///< config.json, resolved
   std::string machine;
   std::optional<std::string> profile;
-  int ranks = 1;
-  Phase phase = Phase::prefill;
-  std::int64_t tokens = 0;    ///< of one replica in one step; decode: sequences
-  std::int64_t sequence = 0;  ///< tokens of a sequence; decode: those already in the cache
-  TensorFormat format;
-  TensorFormat cache;
+  int ranks = 1;      ///< GPUs; those that a layout leaves over form replicas
+  WorkloadSpec work;  ///< of one replica
   Objective objective = Objective::latency;
   LayoutChoice layout;
   TrainingMemory training;
   std::vector<std::string> schedules;  ///< that the search may use; empty: all
-  Knobs knobs;
 };
 
 struct Scenario {
