@@ -170,8 +170,7 @@ void Builder::add_links() {
   for (const LinkSpec& link : spec_.spine.links) link_group(link, "");
 }
 
-void Builder::apply(const std::vector<Override>& overrides,
-                    const std::vector<RankPlace>& places) {
+void Builder::apply(const std::vector<Override>& overrides, const std::vector<RankPlace>& places) {
   for (Override change : overrides) {
     bool found = false;
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
@@ -188,10 +187,11 @@ void Builder::apply(const std::vector<Override>& overrides,
       found = true;
     }
     if (!found) {
-      faults_.push_back(fmt::format(
-          "no link or device of these ranks is called \"{}\" (a rank is \"rank0\", a device \"node0.gpu0\", a link "
-          "\"node0.gpu0->node0.nvswitch\")",
-          change.part));
+      faults_.push_back(
+          fmt::format("no link or device of these ranks is called \"{}\" (a rank is \"rank0\", a "
+                      "device \"node0.gpu0\", a link "
+                      "\"node0.gpu0->node0.nvswitch\")",
+                      change.part));
     }
   }
 }

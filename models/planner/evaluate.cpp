@@ -30,19 +30,24 @@ struct Runnable {
   }
 };
 
-Duration since_start(TimePoint end) { return end - TimePoint(); }
+Duration since_start(TimePoint end) {
+  return end - TimePoint();
+}
 
-Duration worst_of(const sim::Machine& machine, const sim::Program& program, const sim::Effects& effects) {
+Duration worst_of(const sim::Machine& machine, const sim::Program& program,
+                  const sim::Effects& effects) {
   return since_start(Runnable(machine, program).modes(effects).worst().result.end);
 }
 
 void set_overlapped(const sim::ModesResult& modes, Figures& figures) {
-  for (const sim::Mode& mode : modes.modes) figures.modes.push_back({mode.share, since_start(mode.result.end)});
+  for (const sim::Mode& mode : modes.modes)
+    figures.modes.push_back({mode.share, since_start(mode.result.end)});
   figures.overlapped = since_start(modes.worst().result.end);
   figures.unresolved_races = modes.unresolved_kinds;
 }
 
-void set_yardsticks(const sim::Program& serial, const Site& site, const sim::Effects& effects, Figures& figures) {
+void set_yardsticks(const sim::Program& serial, const Site& site, const sim::Effects& effects,
+                    Figures& figures) {
   const sim::Machine& machine = site.built.machine;
   figures.serial = worst_of(machine, serial, effects);
   figures.compute_only = worst_of(machine, sim::without_communication(serial), effects);
@@ -63,7 +68,8 @@ Figures every_figure(const sim::Program& program, const sim::Program& serial, co
 
 Choice serial_choice() {
   const Schedule* serial = find_schedule("serial");
-  WEFT_CHECK(serial != nullptr, "the catalogue has no serial schedule: its object library is not linked");
+  WEFT_CHECK(serial != nullptr,
+             "the catalogue has no serial schedule: its object library is not linked");
   return {serial, Knobs(serial->info().knobs)};
 }
 
@@ -75,7 +81,8 @@ sim::Program boundary_program(const Boundary& boundary, const Choice& choice, co
   return program.finish();
 }
 
-sim::Program layer_program(const Layer& layer, const std::vector<Choice>& choices, const Site& site) {
+sim::Program layer_program(const Layer& layer, const std::vector<Choice>& choices,
+                           const Site& site) {
   LayerProgram program(site);
   auto choice = choices.begin();
   for (const LayerPart& part : layer.parts) {
@@ -109,18 +116,21 @@ Figures yardsticks(const Boundary& boundary, const Site& site, const sim::Effect
   return figures;
 }
 
-Figures evaluate(const Boundary& boundary, const Choice& choice, const Site& site, const sim::Effects& effects) {
-  return every_figure(boundary_program(boundary, choice, site), boundary_program(boundary, serial_choice(), site), site,
-                      effects);
+Figures evaluate(const Boundary& boundary, const Choice& choice, const Site& site,
+                 const sim::Effects& effects) {
+  return every_figure(boundary_program(boundary, choice, site),
+                      boundary_program(boundary, serial_choice(), site), site, effects);
 }
 
 Figures evaluate(const Layer& layer, const std::vector<Choice>& choices, const Site& site,
                  const sim::Effects& effects) {
   const std::vector<Choice> serial(boundaries_of(layer).size(), serial_choice());
-  return every_figure(layer_program(layer, choices, site), layer_program(layer, serial, site), site, effects);
+  return every_figure(layer_program(layer, choices, site), layer_program(layer, serial, site), site,
+                      effects);
 }
 
-double covered_ratio(const sim::Machine& machine, const sim::Program& program, const sim::RunOptions& options) {
+double covered_ratio(const sim::Machine& machine, const sim::Program& program,
+                     const sim::RunOptions& options) {
   PurposeIntervals intervals(program, sim::RankId(0));
   sim::RecordSink* sink = &intervals;
   static_cast<void>(sim::run(machine, program, options, {&sink, 1}));

@@ -21,25 +21,28 @@ struct Choice {
 };
 
 /// The program of one boundary alone.
-[[nodiscard]] sim::Program boundary_program(const Boundary& boundary, const Choice& choice, const Site& site);
+[[nodiscard]] sim::Program boundary_program(const Boundary& boundary, const Choice& choice,
+                                            const Site& site);
 
 /// The program of a whole layer: operators and boundaries in order, one choice for each boundary.
-[[nodiscard]] sim::Program layer_program(const Layer& layer, const std::vector<Choice>& choices, const Site& site);
+[[nodiscard]] sim::Program layer_program(const Layer& layer, const std::vector<Choice>& choices,
+                                         const Site& site);
 
 /// D of a boundary: the time of its worse mode; the one figure that a search needs.
-[[nodiscard]] Figures overlapped_only(const Boundary& boundary, const Choice& choice, const Site& site,
-                                      const sim::Effects& effects);
+[[nodiscard]] Figures overlapped_only(const Boundary& boundary, const Choice& choice,
+                                      const Site& site, const sim::Effects& effects);
 
 /// A, B and C of a boundary: the same for every schedule.
-[[nodiscard]] Figures yardsticks(const Boundary& boundary, const Site& site, const sim::Effects& effects);
+[[nodiscard]] Figures yardsticks(const Boundary& boundary, const Site& site,
+                                 const sim::Effects& effects);
 
 /// Every figure of one boundary.
 [[nodiscard]] Figures evaluate(const Boundary& boundary, const Choice& choice, const Site& site,
                                const sim::Effects& effects);
 
 /// Every figure of one layer.
-[[nodiscard]] Figures evaluate(const Layer& layer, const std::vector<Choice>& choices, const Site& site,
-                               const sim::Effects& effects);
+[[nodiscard]] Figures evaluate(const Layer& layer, const std::vector<Choice>& choices,
+                               const Site& site, const sim::Effects& effects);
 
 /// Share of the communication's intervals on rank 0 that lies under its compute.
 [[nodiscard]] double covered_ratio(const sim::Machine& machine, const sim::Program& program,

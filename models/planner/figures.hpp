@@ -29,15 +29,15 @@ struct ModeFigures {
 };
 
 struct Figures {
-  Duration compute_only;         ///< A
-  Duration communication_only;   ///< B
-  Duration serial;               ///< C
-  Duration overlapped;           ///< D of the worse mode
+  Duration compute_only;                 ///< A
+  Duration communication_only;           ///< B
+  Duration serial;                       ///< C
+  Duration overlapped;                   ///< D of the worse mode
   Duration schedule_compute_only;        ///< A_s
   Duration schedule_communication_only;  ///< B_s
-  double covered_ratio = 0;      ///< of the communication's interval, under compute; 0 if there is none
-  std::vector<ModeFigures> modes;        ///< at least one, the worse last
-  std::size_t unresolved_races = 0;      ///< kinds of race whose combinations were not all run
+  double covered_ratio = 0;  ///< of the communication's interval, under compute; 0 if there is none
+  std::vector<ModeFigures> modes;    ///< at least one, the worse last
+  std::size_t unresolved_races = 0;  ///< kinds of race whose combinations were not all run
 
   [[nodiscard]] Duration exposed() const { return overlapped - compute_only; }
   /// None where there is no communication to hide.
@@ -66,7 +66,8 @@ struct BoundaryFigures {
 /// D - A exactly; a negative part is a gain.
 struct Attribution {
   struct Part {
-    std::string effect;  ///< chunking, residency, sm_share, hbm_share, link_share, transport, launch_and_sync, imbalance
+    std::string
+        effect;  ///< chunking, residency, sm_share, hbm_share, link_share, transport, launch_and_sync, imbalance
     Duration time;
     friend bool operator==(const Part&, const Part&) = default;
   };

@@ -46,15 +46,18 @@ Duration IntervalSet::overlap(const IntervalSet& other) const {
 const sim::Command& PurposeIntervals::command(const sim::CommandRef& ref) const {
   const sim::Command& call = program_.threads.at(ref.thread).commands.at(ref.index);
   const auto* graph = std::get_if<sim::GraphLaunch>(&call.call);
-  return graph == nullptr ? call : program_.graphs.at(graph->graph.value()).commands.at(ref.in_graph);
+  return graph == nullptr ? call
+                          : program_.graphs.at(graph->graph.value()).commands.at(ref.in_graph);
 }
 
 void PurposeIntervals::on(const sim::CommandSpan& span) {
   if (!span.stream || program_.streams.at(span.stream->value()).rank != rank_) return;
   const sim::Command& call = command(span.command);
-  const bool moves = std::holds_alternative<sim::Copy>(call.call) || std::holds_alternative<sim::Message>(call.call);
+  const bool moves = std::holds_alternative<sim::Copy>(call.call) ||
+                     std::holds_alternative<sim::Message>(call.call);
   const auto* launch = std::get_if<sim::Launch>(&call.call);
-  const bool gang = launch != nullptr && program_.kernels.at(launch->kernel.value()).gang.has_value();
+  const bool gang =
+      launch != nullptr && program_.kernels.at(launch->kernel.value()).gang.has_value();
   if (moves || gang) communication_.add(span.start, span.end);
 }
 

@@ -29,7 +29,8 @@ class IntervalSet {
 /// communication is the life of its copies, messages, gang members and communication CTAs.
 class PurposeIntervals : public sim::RecordSink {
  public:
-  PurposeIntervals(const sim::Program& program, sim::RankId rank) : program_(program), rank_(rank) {}
+  PurposeIntervals(const sim::Program& program, sim::RankId rank)
+      : program_(program), rank_(rank) {}
   void on(const sim::CommandSpan& span) override;
   void on(const sim::CohortSpan& span) override;
   /// Share of the communication that lies under compute; 0 if there is none.

@@ -34,15 +34,18 @@ Claim read_claim(StrictObject& object) {
   const auto share = between(0.0, 1.0);
   claim.system = object.required<std::string>({"system", "whose figures these are"});
   claim.source = object.required<std::string>({"source", "where they were published"});
-  claim.serial = object.required<Duration>({"serial", "published time without overlap"}, above(Duration()));
-  claim.serial_communication =
-      object.required<double>({"serial_communication", "share of it that was communication, 0 to 1"}, share);
-  claim.fused = object.required<Duration>({"fused", "published time with overlap"}, above(Duration()));
+  claim.serial =
+      object.required<Duration>({"serial", "published time without overlap"}, above(Duration()));
+  claim.serial_communication = object.required<double>(
+      {"serial_communication", "share of it that was communication, 0 to 1"}, share);
+  claim.fused =
+      object.required<Duration>({"fused", "published time with overlap"}, above(Duration()));
   claim.fused_communication =
       object.optional<double>({"fused_communication", "share that stayed exposed, at most"}, share);
-  claim.utilisation_before =
-      object.optional<double>({"utilisation_before", "of the matrix units, without overlap"}, share);
-  claim.utilisation_after = object.optional<double>({"utilisation_after", "of the matrix units, with overlap"}, share);
+  claim.utilisation_before = object.optional<double>(
+      {"utilisation_before", "of the matrix units, without overlap"}, share);
+  claim.utilisation_after =
+      object.optional<double>({"utilisation_after", "of the matrix units, with overlap"}, share);
   claim.throughput_gain =
       object.optional<double>({"throughput_gain", "0.73 for 73 % more tokens"}, at_least(0.0));
   return claim;
@@ -50,23 +53,29 @@ Claim read_claim(StrictObject& object) {
 
 PipelineScenario read_pipeline(StrictObject& object) {
   PipelineScenario pipeline;
-  pipeline.chunks = object.defaulted<std::int64_t>({"chunks", "how many chunks"}, 1, between<std::int64_t>(1, most_chunks));
+  pipeline.chunks = object.defaulted<std::int64_t>({"chunks", "how many chunks"}, 1,
+                                                   between<std::int64_t>(1, most_chunks));
   pipeline.compute = object.required<Duration>({"compute", "of one chunk"}, at_least(Duration()));
-  pipeline.communication = object.required<Duration>({"communication", "of one chunk"}, at_least(Duration()));
+  pipeline.communication =
+      object.required<Duration>({"communication", "of one chunk"}, at_least(Duration()));
   pipeline.dependency = object.defaulted<PipelineScenario::Dependency>(
-      {"dependency", "chunked: each chunk's second step waits for its first; none: the two sides are independent"},
+      {"dependency",
+       "chunked: each chunk's second step waits for its first; none: the two sides are "
+       "independent"},
       PipelineScenario::Dependency::chunked);
-  pipeline.communication_first =
-      object.defaulted<bool>({"communication_first", "a gather: chunks are computed after they arrive"}, false);
-  pipeline.interference =
-      object.optional_object({"interference", "what a chunk takes while the other side runs"}, [](StrictObject& inner) {
+  pipeline.communication_first = object.defaulted<bool>(
+      {"communication_first", "a gather: chunks are computed after they arrive"}, false);
+  pipeline.interference = object.optional_object(
+      {"interference", "what a chunk takes while the other side runs"}, [](StrictObject& inner) {
         PipelineInterference interference;
-        interference.compute = inner.optional<Duration>({"compute", "of one chunk, beside communication"}, at_least(Duration()));
-        interference.communication =
-            inner.optional<Duration>({"communication", "of one chunk, beside compute"}, at_least(Duration()));
+        interference.compute = inner.optional<Duration>(
+            {"compute", "of one chunk, beside communication"}, at_least(Duration()));
+        interference.communication = inner.optional<Duration>(
+            {"communication", "of one chunk, beside compute"}, at_least(Duration()));
         return interference;
       });
-  pipeline.claim = object.optional_object({"claim", "published figures to put to the test; never simulated"}, read_claim);
+  pipeline.claim = object.optional_object(
+      {"claim", "published figures to put to the test; never simulated"}, read_claim);
   return pipeline;
 }
 
@@ -83,7 +92,8 @@ Knobs read_knobs(StrictObject& object, const Schedule* schedule) {
     return knobs;
   }
   if (schedule == nullptr) {
-    object.error("knobs", "knobs belong to a schedule, and none is named", "name one with \"schedule\"");
+    object.error("knobs", "knobs belong to a schedule, and none is named",
+                 "name one with \"schedule\"");
     return knobs;
   }
   for (const config::Member& member : value->members()) {
@@ -106,7 +116,8 @@ Knobs read_knobs(StrictObject& object, const Schedule* schedule) {
 }
 
 std::optional<std::string> read_schedule(StrictObject& object) {
-  auto name = object.optional<std::string>({"schedule", "its name; absent: the best one is searched"});
+  auto name =
+      object.optional<std::string>({"schedule", "its name; absent: the best one is searched"});
   if (!name || find_schedule(*name) != nullptr) return name;
   std::vector<std::string_view> names;
   for (const Schedule* schedule : all_schedules()) names.push_back(schedule->info().name);
@@ -126,19 +137,25 @@ BoundaryScenario read_boundary(StrictObject& object, const config::SearchPath& s
   BoundaryScenario boundary;
   const auto extent = between<std::int64_t>(1, most_extent);
   boundary.kind = object.required<BoundaryKind>({"operator", "the product and its collective"});
-  boundary.global.m = object.required<std::int64_t>({"M", "rows (tokens) of the whole group"}, extent);
+  boundary.global.m =
+      object.required<std::int64_t>({"M", "rows (tokens) of the whole group"}, extent);
   boundary.global.n = object.required<std::int64_t>({"N", "columns of the whole group"}, extent);
-  boundary.global.k = object.required<std::int64_t>({"K", "inner dimension of the whole group"}, extent);
+  boundary.global.k =
+      object.required<std::int64_t>({"K", "inner dimension of the whole group"}, extent);
   boundary.format = read_format(object);
   boundary.ranks = object.required<int>({"ranks", "of the group"}, between(1, most_ranks));
   boundary.order = object.defaulted<RankOrder>(
-      {"placement", "packed: neighbours share a node; scattered: they never do"}, RankOrder::packed);
-  boundary.machine = config::required_file(object, {"machine", "file of the machine"}, search).string();
-  if (const auto profile = config::optional_file(object, {"profile", "file of the profile; absent: the machine's own"}, search)) {
+      {"placement", "packed: neighbours share a node; scattered: they never do"},
+      RankOrder::packed);
+  boundary.machine =
+      config::required_file(object, {"machine", "file of the machine"}, search).string();
+  if (const auto profile = config::optional_file(
+          object, {"profile", "file of the profile; absent: the machine's own"}, search)) {
     boundary.profile = profile->string();
   }
   boundary.schedule = read_schedule(object);
-  boundary.knobs = read_knobs(object, boundary.schedule ? find_schedule(*boundary.schedule) : nullptr);
+  boundary.knobs =
+      read_knobs(object, boundary.schedule ? find_schedule(*boundary.schedule) : nullptr);
   return boundary;
 }
 
@@ -146,43 +163,63 @@ BoundaryScenario read_boundary(StrictObject& object, const config::SearchPath& s
 
 TrainingMemory read_training(StrictObject& object) {
   TrainingMemory training;
-  training.master_weights = object.defaulted<DType>({"master_weights", "of the optimiser"}, DType::fp32);
-  training.gradients = object.defaulted<DType>({"gradients", "of the weights, as they are kept"}, DType::fp32);
+  training.master_weights =
+      object.defaulted<DType>({"master_weights", "of the optimiser"}, DType::fp32);
+  training.gradients =
+      object.defaulted<DType>({"gradients", "of the weights, as they are kept"}, DType::fp32);
   training.states = object.defaulted<DType>({"states", "Adam's two moments"}, DType::fp32);
-  training.zero = object.defaulted<int>({"zero", "what the replicas share out: 0 nothing, 1 states, 2 gradients, 3 weights"}, 0, between(0, 3));
+  training.zero = object.defaulted<int>(
+      {"zero", "what the replicas share out: 0 nothing, 1 states, 2 gradients, 3 weights"}, 0,
+      between(0, 3));
   return training;
 }
 
 ModelScenario read_model(StrictObject& object, const config::SearchPath& search) {
   ModelScenario model;
-  model.model = config::required_file(object, {"model", "its config.json, as Hugging Face has it"}, search).string();
-  model.machine = config::required_file(object, {"machine", "file of the machine"}, search).string();
-  if (const auto profile = config::optional_file(object, {"profile", "file of the profile; absent: the machine's own"}, search)) {
+  model.model =
+      config::required_file(object, {"model", "its config.json, as Hugging Face has it"}, search)
+          .string();
+  model.machine =
+      config::required_file(object, {"machine", "file of the machine"}, search).string();
+  if (const auto profile = config::optional_file(
+          object, {"profile", "file of the profile; absent: the machine's own"}, search)) {
     model.profile = profile->string();
   }
-  model.ranks = object.required<int>({"ranks", "GPUs; those that a layout leaves over form replicas"}, between(1, most_ranks));
+  model.ranks = object.required<int>(
+      {"ranks", "GPUs; those that a layout leaves over form replicas"}, between(1, most_ranks));
   model.work.phase = object.required<Phase>({"phase", "what is run"});
   const std::int64_t tokens = object.required<std::int64_t>(
-      {"tokens", "of one replica in one step; in decode one a sequence"}, between<std::int64_t>(1, most_extent));
+      {"tokens", "of one replica in one step; in decode one a sequence"},
+      between<std::int64_t>(1, most_extent));
   const auto sequence = object.optional<std::int64_t>(
-      {"sequence", "tokens of one sequence; in decode those in the cache; absent: one sequence of all tokens"},
+      {"sequence",
+       "tokens of one sequence; in decode those in the cache; absent: one sequence of all tokens"},
       between<std::int64_t>(1, most_extent));
   const DType dtype = object.defaulted<DType>({"dtype", "of weights and activations"}, DType::bf16);
   model.work.formats = Formats::of(dtype);
-  const auto cache = object.optional<DType>({"kv_cache", "dtype of the KV cache; absent: as the activations"});
+  const auto cache =
+      object.optional<DType>({"kv_cache", "dtype of the KV cache; absent: as the activations"});
   if (cache) model.work.formats.kv_cache = Formats::of(*cache).activations;
-  model.work.recompute = object.defaulted<Recompute>({"recompute", "what the backward pass computes again"}, Recompute::none);
-  model.objective = object.defaulted<Objective>({"objective", "latency of one replica, or tokens a second and GPU"}, Objective::latency);
-  const std::string layout = object.defaulted<std::string>({"layout", "search, or tp=8, tp=8 sp, tp=16 sp scattered"}, "search");
-  model.training = object.optional_object({"training", "what training keeps in memory"}, read_training).value_or(TrainingMemory());
-  model.schedules = object.defaulted<std::vector<std::string>>({"schedules", "that the search may use; absent: all"}, {});
+  model.work.recompute = object.defaulted<Recompute>(
+      {"recompute", "what the backward pass computes again"}, Recompute::none);
+  model.objective = object.defaulted<Objective>(
+      {"objective", "latency of one replica, or tokens a second and GPU"}, Objective::latency);
+  const std::string layout = object.defaulted<std::string>(
+      {"layout", "search, or tp=8, tp=8 sp, tp=16 sp scattered"}, "search");
+  model.training =
+      object.optional_object({"training", "what training keeps in memory"}, read_training)
+          .value_or(TrainingMemory());
+  model.schedules = object.defaulted<std::vector<std::string>>(
+      {"schedules", "that the search may use; absent: all"}, {});
   if (object.describing()) return model;
 
   std::vector<std::string> faults;
   model.layout = parse_layout(layout, faults);
-  for (const std::string& fault : faults) object.error("layout", fault, "search, tp=8, tp=8 sp, tp=16 sp scattered");
+  for (const std::string& fault : faults)
+    object.error("layout", fault, "search, tp=8, tp=8 sp, tp=16 sp scattered");
   for (const std::string& name : model.schedules) {
-    if (find_schedule(name) == nullptr) object.error("schedules", fmt::format("there is no schedule \"{}\"", name));
+    if (find_schedule(name) == nullptr)
+      object.error("schedules", fmt::format("there is no schedule \"{}\"", name));
   }
   if (model.work.phase == Phase::decode) {
     model.work.sequences = tokens;
@@ -192,7 +229,8 @@ ModelScenario read_model(StrictObject& object, const config::SearchPath& search)
   } else {
     const std::int64_t length = sequence.value_or(tokens);
     if (length > tokens || tokens % std::max<std::int64_t>(1, length) != 0) {
-      object.error("tokens", fmt::format("{} tokens are no whole number of sequences of {}", tokens, length));
+      object.error("tokens",
+                   fmt::format("{} tokens are no whole number of sequences of {}", tokens, length));
     }
     model.work.new_tokens = length;
     model.work.sequences = tokens / std::max<std::int64_t>(1, length);
@@ -204,9 +242,12 @@ ModelScenario read_model(StrictObject& object, const config::SearchPath& search)
 
 topology::Override read_override(StrictObject& object) {
   topology::Override change;
-  const auto rank = object.optional<int>({"rank", "the rank whose device is slowed"}, between(0, most_ranks));
-  const auto link = object.optional<std::string>({"link", "the link that is slowed: node0.gpu0->node0.nvswitch"});
-  const double speed = object.required<double>({"speed", "of its own, 0.8 for four fifths"}, between(0.001, 1.0));
+  const auto rank =
+      object.optional<int>({"rank", "the rank whose device is slowed"}, between(0, most_ranks));
+  const auto link =
+      object.optional<std::string>({"link", "the link that is slowed: node0.gpu0->node0.nvswitch"});
+  const double speed =
+      object.required<double>({"speed", "of its own, 0.8 for four fifths"}, between(0.001, 1.0));
   object.exactly_one({"rank", "link"});
   change.part = rank ? fmt::format("rank{}", *rank) : link.value_or("");
   change.speed_permille = std::llround(speed * 1000);
@@ -217,14 +258,19 @@ Scenario scenario_fields(StrictObject& object, const config::SearchPath& search)
   Scenario scenario;
   object.schema("weft.scenario/1", "what is simulated, planned or checked");
   scenario.name = object.required<std::string>({"name", "in reports"});
-  scenario.fidelity = object.defaulted<sim::Fidelity>({"fidelity", "how much of the machine is modelled"}, sim::Fidelity::contended);
-  auto pipeline = object.optional_object({"pipeline", "chunks of given durations; runs at ideal"}, read_pipeline);
-  auto boundary = object.optional_object({"boundary", "one product and one collective"},
-                                         [&](StrictObject& inner) { return read_boundary(inner, search); });
-  auto model = object.optional_object({"model", "the layers of a model"},
-                                      [&](StrictObject& inner) { return read_model(inner, search); });
+  scenario.fidelity = object.defaulted<sim::Fidelity>(
+      {"fidelity", "how much of the machine is modelled"}, sim::Fidelity::contended);
+  auto pipeline = object.optional_object({"pipeline", "chunks of given durations; runs at ideal"},
+                                         read_pipeline);
+  auto boundary =
+      object.optional_object({"boundary", "one product and one collective"},
+                             [&](StrictObject& inner) { return read_boundary(inner, search); });
+  auto model = object.optional_object({"model", "the layers of a model"}, [&](StrictObject& inner) {
+    return read_model(inner, search);
+  });
   object.exactly_one({"pipeline", "boundary", "model"});
-  scenario.overrides = object.optional_list({"overrides", "parts that are slower than the machine says"}, read_override);
+  scenario.overrides = object.optional_list(
+      {"overrides", "parts that are slower than the machine says"}, read_override);
   if (pipeline) scenario.what = std::move(*pipeline);
   if (boundary) scenario.what = std::move(*boundary);
   if (model) scenario.what = std::move(*model);

@@ -15,7 +15,8 @@ namespace weft::model {
 
 /// Reads a scenario; throws config::ConfigErrors with everything that is wrong: keys, ranges, files that are not
 /// there, schedules and knobs that do not exist. What only the machine or model can refuse is refused when it runs.
-[[nodiscard]] Scenario read_scenario(const std::filesystem::path& file, const config::SearchPath& search = {});
+[[nodiscard]] Scenario read_scenario(const std::filesystem::path& file,
+                                     const config::SearchPath& search = {});
 
 /// What the format accepts.
 [[nodiscard]] config::TypeDescription describe_scenario();

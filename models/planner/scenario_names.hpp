@@ -13,29 +13,36 @@ namespace weft::config {
 template <>
 struct EnumNames<model::PipelineScenario::Dependency> {
   using E = model::PipelineScenario::Dependency;
-  static constexpr std::pair<std::string_view, E> names[] = {{"chunked", E::chunked}, {"none", E::none}};
+  static constexpr std::pair<std::string_view, E> names[] = {{"chunked", E::chunked},
+                                                             {"none", E::none}};
 };
 template <>
 struct EnumNames<model::BoundaryKind> {
   using E = model::BoundaryKind;
-  static constexpr std::pair<std::string_view, E> names[] = {
-      {"ag_gemm", E::ag_gemm}, {"gemm_rs", E::gemm_rs}, {"gemm_ar", E::gemm_ar}, {"gemm_a2a", E::gemm_a2a}};
+  static constexpr std::pair<std::string_view, E> names[] = {{"ag_gemm", E::ag_gemm},
+                                                             {"gemm_rs", E::gemm_rs},
+                                                             {"gemm_ar", E::gemm_ar},
+                                                             {"gemm_a2a", E::gemm_a2a}};
 };
 template <>
 struct EnumNames<model::RankOrder> {
   using E = model::RankOrder;
-  static constexpr std::pair<std::string_view, E> names[] = {{"packed", E::packed}, {"scattered", E::scattered}};
+  static constexpr std::pair<std::string_view, E> names[] = {{"packed", E::packed},
+                                                             {"scattered", E::scattered}};
 };
 template <>
 struct EnumNames<model::Phase> {
   using E = model::Phase;
-  static constexpr std::pair<std::string_view, E> names[] = {
-      {"prefill", E::prefill}, {"decode", E::decode}, {"forward", E::forward}, {"backward", E::backward}};
+  static constexpr std::pair<std::string_view, E> names[] = {{"prefill", E::prefill},
+                                                             {"decode", E::decode},
+                                                             {"forward", E::forward},
+                                                             {"backward", E::backward}};
 };
 template <>
 struct EnumNames<model::Objective> {
   using E = model::Objective;
-  static constexpr std::pair<std::string_view, E> names[] = {{"latency", E::latency}, {"throughput", E::throughput}};
+  static constexpr std::pair<std::string_view, E> names[] = {{"latency", E::latency},
+                                                             {"throughput", E::throughput}};
 };
 template <>
 struct EnumNames<model::Recompute> {
@@ -52,8 +59,9 @@ struct EnumNames<sim::Fidelity> {
 template <>
 struct EnumNames<DType> {
   static constexpr std::pair<std::string_view, DType> names[] = {
-      {"bf16", DType::bf16}, {"fp16", DType::fp16}, {"fp32", DType::fp32}, {"tf32", DType::tf32},
-      {"fp8_e4m3", DType::fp8_e4m3}, {"fp8_e5m2", DType::fp8_e5m2}, {"int8", DType::int8}};
+      {"bf16", DType::bf16}, {"fp16", DType::fp16},         {"fp32", DType::fp32},
+      {"tf32", DType::tf32}, {"fp8_e4m3", DType::fp8_e4m3}, {"fp8_e5m2", DType::fp8_e5m2},
+      {"int8", DType::int8}};
 };
 
 }  // namespace weft::config

@@ -86,6 +86,31 @@ class Chunked final : public Schedule {
     return result;
   }
 
+  Duration lower_bound(const Boundary& boundary, const Knobs& knobs,
+                       const Site& site) const override {
+    const FusedView view(boundary, *fused_pair(boundary));
+    const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
+    const bool copies = transport_of(knobs) == Transport::copy_engine;
+    const int margin = copies ? 0 : static_cast<int>(knobs.count("margin"));
+    std::vector<Duration> computes, moves;
+    for (int chunk = 0; chunk < plan.size(); ++chunk) {
+      const std::int64_t rows = rows_of(view, plan, 0, chunk);
+      computes.push_back(rows == 0
+                             ? Duration()
+                             : tiles_bound(site.prices->gemm(
+                                   {rows, view.work.rank.n, view.work.rank.k, view.work.x.element,
+                                    view.work.y.element, GemmLibrary::cublaslt},
+                                   site.sms(0, margin))));
+      if (copies) {
+        moves.push_back(copies_bound(view, plan.pieces(0, chunk), 0, site));
+      } else {
+        const Bytes message = view.message(plan, chunk);
+        moves.push_back(message / chunk_collective(view, knobs, message, site).rate_cap);
+      }
+    }
+    return pipeline_bound(computes, moves, view.gathers, Duration());
+  }
+
   std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs& knobs,
                                                const Site& site) const override {
     const FusedPair pair = *fused_pair(boundary);

@@ -177,6 +177,53 @@ std::vector<Transfer> library_transfers(const BoundaryCollective& collective, co
   return algorithm_transfers(cost.algorithm, geometry);
 }
 
+Duration pipeline_bound(const std::vector<Duration>& computes, const std::vector<Duration>& moves,
+                        bool gathers, Duration tail) {
+  if (computes.empty()) return tail;
+  Duration compute, move;
+  for (const Duration& each : computes) compute += each;
+  for (const Duration& each : moves) move += each;
+  const Duration by_compute = compute + (gathers ? moves.front() : moves.back());
+  const Duration by_moves = move + (gathers ? computes.back() : computes.front());
+  return std::max(by_compute, by_moves) + tail;
+}
+
+Duration copies_bound(const FusedView& view, const std::vector<Piece>& pieces, int rank,
+                      const Site& site) {
+  const sim::Machine& machine = site.built.machine;
+  const sim::Device& device =
+      machine.device(machine.ranks.at(static_cast<std::size_t>(rank)).device);
+  const sim::EngineDirection wanted =
+      view.gathers ? sim::EngineDirection::inbound : sim::EngineDirection::outbound;
+  Duration time;
+  const auto add = [&](Bytes bytes) {
+    if (bytes == Bytes()) return;
+    for (const sim::TransportEngine& engine : device.engines) {
+      if (engine.direction != wanted && engine.direction != sim::EngineDirection::any) continue;
+      // An engine that serves several commands at once overlaps their starts.
+      if (engine.concurrency > 1) return;
+      time += engine.start_cost;
+      if (engine.rate) time += bytes / *engine.rate;
+      return;
+    }
+  };
+  for (const Piece& piece : pieces) {
+    if (view.collective.op == CollectiveOp::all_to_all) {
+      if (piece.owner != rank) continue;
+      for (int to = 0; to < view.collective.group; ++to) {
+        if (to != rank) add(view.bytes(view.exchanged(rank, piece.rows, to)));
+      }
+    } else if (piece.owner != rank) {
+      add(view.bytes(view.block(piece)));
+    }
+  }
+  return time;
+}
+
+Duration tiles_bound(const GemmCost& cost) {
+  return divide_up(cost.tiles, std::max<std::int64_t>(1, cost.grid)) * cost.tile_time();
+}
+
 namespace {
 
 // The library's kernel for one whole collective, on every rank's communication stream.

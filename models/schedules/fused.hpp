@@ -61,6 +61,17 @@ struct FusedView {
 /// The problem that a collective of the boundary poses to the cost models.
 [[nodiscard]] CollectiveProblem problem_of(const BoundaryCollective& collective, const Site& site);
 
+/// The bound of a two-stage pipeline whose stages each go one chunk at a time: for a gather
+/// max(m_1 + sum c, sum m + c_n), for a reduction max(sum c + m_n, c_1 + sum m), and `tail` after either.
+[[nodiscard]] Duration pipeline_bound(const std::vector<Duration>& computes,
+                                      const std::vector<Duration>& moves, bool gathers,
+                                      Duration tail);
+
+/// The least time that a copy engine takes for what one rank moves of a chunk, and that a product's tiles take.
+[[nodiscard]] Duration copies_bound(const FusedView& view, const std::vector<Piece>& pieces,
+                                    int rank, const Site& site);
+[[nodiscard]] Duration tiles_bound(const GemmCost& cost);
+
 /// Runs what is not fused, on both streams of every rank, around the fused part.
 void expand_around(const Boundary& boundary, const FusedPair& pair, LayerProgram& program,
                    const std::function<void()>& fused);

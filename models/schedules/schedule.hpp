@@ -48,6 +48,12 @@ class Schedule {
   virtual void expand(const Boundary& boundary, const Knobs& knobs, const Site& site,
                       LayerProgram& program) const = 0;
 
+  /// A time that no run of these knobs can beat, proven from the schedule's own structure: unavoidable first and
+  /// last chunks included, launches and contention left out. Zero is always true.
+  [[nodiscard]] virtual Duration lower_bound(const Boundary&, const Knobs&, const Site&) const {
+    return {};
+  }
+
   /// The knobs as they take effect: those that change nothing here at their defaults, so that two points with
   /// equal programs compare equal (a margin without SM transport, say).
   [[nodiscard]] virtual Knobs normalised(const Boundary& boundary, const Knobs& knobs,
