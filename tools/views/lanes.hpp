@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as lanes of spans, one set for each rank: what the terminal timeline and the trace both draw.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/machine.hpp"
+#include "sim/program.hpp"
+#include "sim/record.hpp"
+
+namespace weft::tool {
+
+enum class LaneKind : std::uint8_t { compute, communication, engine, nic, link };
+
+/// One span of a lane.
+struct LaneSpan {
+  TimePoint start;
+  TimePoint end;
+  std::string label;
+  std::string boundary;
+  int chunk = 0;
+  int ctas = 0;  ///< of SM lanes
+};
+
+/// A lane of one rank: its SMs at work on tiles, its SMs that communicate, one of its engines.
+struct Lane {
+  LaneKind kind = LaneKind::compute;
+  std::string name;
+  std::vector<LaneSpan> spans;  ///< in order of their start
+};
+
+/// A change of a link's load.
+struct LinkLoad {
+  TimePoint at;
+  double bytes_per_second = 0;
+};
+struct LinkLane {
+  std::string name;
+  double capacity = 0;  ///< bytes a second
+  std::vector<LinkLoad> loads;
+};
+
+struct RankLanes {
+  sim::RankId rank;
+  std::vector<Lane> lanes;
+};
+
+/// A signal on its way.
+struct SignalArrow {
+  sim::RankId from;
+  sim::RankId to;
+  TimePoint sent;
+  TimePoint seen;
+  std::string label;
+};
+
+/// Subscribes to a run and sorts what it tells into lanes.
+class LaneSink : public sim::RecordSink {
+ public:
+  LaneSink(const sim::Machine& machine, const sim::Program& program);
+  void on(const sim::CommandSpan& span) override;
+  void on(const sim::CohortSpan& span) override;
+  void on(const sim::RateChange& change) override;
+
+  /// The lanes of every rank that did anything, complete after the run.
+  [[nodiscard]] std::vector<RankLanes> ranks() const;
+  /// The links that carried anything.
+  [[nodiscard]] std::vector<LinkLane> links() const;
+  /// From each stream post of a signal to the stream waits that it ended.
+  [[nodiscard]] std::vector<SignalArrow> arrows() const;
+  [[nodiscard]] TimePoint end() const { return end_; }
+
+ private:
+  struct Key {
+    std::uint32_t rank;
+    LaneKind kind;
+    std::uint32_t index;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  using Activity = std::pair<sim::CommandRef, std::uint32_t>;
+
+  [[nodiscard]] const sim::Command& command(const sim::CommandRef& ref) const;
+  [[nodiscard]] LaneSpan span_of(const sim::CommandRef& ref, TimePoint start, TimePoint end) const;
+  void add_to_links(const sim::Command& call, TimePoint at, double change);
+
+  const sim::Machine& machine_;
+  const sim::Program& program_;
+  std::map<Key, std::vector<LaneSpan>> lanes_;
+  std::map<std::uint32_t, std::vector<std::pair<TimePoint, double>>> link_changes_;
+  std::map<Activity, double> rates_;
+  struct SignalEnd {
+    sim::RankId rank;
+    sim::SignalId signal;
+    std::uint64_t value;
+    TimePoint at;
+  };
+  std::vector<SignalEnd> posts_, waits_;
+  TimePoint end_;
+};
+
+/// How an engine is called in a lane: "copy engine in".
+[[nodiscard]] std::string engine_name(const sim::TransportEngine& engine);
+
+}  // namespace weft::tool
