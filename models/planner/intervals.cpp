@@ -30,6 +30,18 @@ Duration IntervalSet::length() const {
   return sum;
 }
 
+std::optional<TimePoint> IntervalSet::begin() const {
+  if (intervals_.empty()) return std::nullopt;
+  return std::min_element(intervals_.begin(), intervals_.end())->first;
+}
+
+std::optional<TimePoint> IntervalSet::end() const {
+  if (intervals_.empty()) return std::nullopt;
+  return std::max_element(intervals_.begin(), intervals_.end(), [](const Interval& a, const Interval& b) {
+           return a.second < b.second;
+         })->second;
+}
+
 Duration IntervalSet::overlap(const IntervalSet& other) const {
   const std::vector<Interval> mine = merged(), theirs = other.merged();
   Duration sum;

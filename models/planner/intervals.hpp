@@ -2,6 +2,7 @@
 // When a rank computed and when it communicated, as unions of intervals: what overlaps is counted once.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,9 @@ class IntervalSet {
   void add(TimePoint start, TimePoint end);
   /// Sum of the union's lengths.
   [[nodiscard]] Duration length() const;
+  /// Where the union begins and ends; none if it is empty.
+  [[nodiscard]] std::optional<TimePoint> begin() const;
+  [[nodiscard]] std::optional<TimePoint> end() const;
   /// Length of what both cover.
   [[nodiscard]] Duration overlap(const IntervalSet& other) const;
 
