@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ struct LayoutPlan {
   Duration serial_step;        ///< the same, all serial
   double tokens_per_second_per_gpu = 0;
   double mfu = 0;              ///< model FLOPs over the dense peak of every GPU of the replica
+  std::shared_ptr<const Site> site;  ///< that its programs run on
+  Workload workload;
   std::vector<std::string> notes;  ///< where the whole contradicts the sum, races that can be removed, ...
 };
 
@@ -87,6 +90,16 @@ struct PlanOptions {
   SearchOptions search;
   bool explain = false;
 };
+
+/// The part of a plan that `weft simulate` draws: the boundary, or the layer that a model has most of.
+struct PlanView {
+  sim::Machine machine;
+  sim::Program program;
+  Figures figures;
+  std::optional<Attribution> attribution;
+  std::string what;  ///< one line
+};
+[[nodiscard]] PlanView view_of(const Plan& plan, const LayoutPlan& layout);
 
 /// Plans a boundary or model scenario. Throws config::ConfigErrors where its files are wrong.
 [[nodiscard]] Plan make_plan(const Scenario& scenario, const config::SearchPath& search,

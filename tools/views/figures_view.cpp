@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/views/figures_view.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/units/format.hpp"
+
+namespace weft::tool {
+namespace {
+
+using config::Value;
+
+Value optional_number(const std::optional<double>& number) { return number ? Value(*number) : Value(nullptr); }
+
+}  // namespace
+
+std::string percent(const std::optional<double>& fraction) {
+  return fraction ? fmt::format("{:.1f} %", 100 * *fraction) : "-";
+}
+
+void add_figures(const model::Figures& f, Value& object) {
+  object.set("compute_only_ps", f.compute_only.ps())
+      .set("communication_only_ps", f.communication_only.ps())
+      .set("serial_ps", f.serial.ps())
+      .set("overlapped_ps", f.overlapped.ps())
+      .set("schedule_compute_only_ps", f.schedule_compute_only.ps())
+      .set("schedule_communication_only_ps", f.schedule_communication_only.ps())
+      .set("exposed_ps", f.exposed().ps())
+      .set("hidden_ratio", optional_number(f.hidden_ratio()))
+      .set("covered_ratio", f.covered_ratio)
+      .set("speedup", optional_number(f.speedup()));
+  Value modes = Value::array();
+  for (const model::ModeFigures& mode : f.modes) {
+    modes.push(Value::object({{"share", mode.share}, {"overlapped_ps", mode.overlapped.ps()}}));
+  }
+  object.set("modes", std::move(modes));
+  object.set("unresolved_races", static_cast<std::int64_t>(f.unresolved_races));
+}
+
+Value to_value(const model::Knobs& knobs) {
+  Value object = Value::object();
+  for (const auto& [name, value] : knobs.values()) {
+    if (const auto* count = std::get_if<std::int64_t>(&value)) {
+      object.set(name, *count);
+    } else {
+      object.set(name, std::get<std::string>(value));
+    }
+  }
+  return object;
+}
+
+Value to_value(const model::BoundaryFigures& boundary) {
+  Value object = Value::object({{"boundary", boundary.boundary}, {"schedule", boundary.schedule}});
+  object.set("knobs", to_value(boundary.knobs));
+  add_figures(boundary.figures, object);
+  return object;
+}
+
+Value to_value(const model::Attribution& attribution) {
+  const auto parts = [](const std::vector<model::Attribution::Part>& all) {
+    Value object = Value::object();
+    for (const auto& part : all) object.set(part.effect + "_ps", part.time.ps());
+    return object;
+  };
+  Value object = parts(attribution.parts);
+  object.set("transport", parts(attribution.transport));
+  return object;
+}
+
+Value to_value(const std::vector<config::SourcedUse>& assumed) {
+  Value list = Value::array();
+  for (const config::SourcedUse& use : assumed) {
+    list.push(Value::object({{"file", use.file},
+                             {"pointer", use.json_pointer},
+                             {"value", use.value},
+                             {"source", use.source_kind},
+                             {"reference", use.reference}}));
+  }
+  return list;
+}
+
+std::string describe(const model::Figures& f, const std::optional<model::ErrorBand>& band) {
+  std::string text;
+  const auto line = [&](const char* name, Duration time, const char* meaning) {
+    text += fmt::format("  {:<4}{:>12}  {}\n", name, time, meaning);
+  };
+  line("A", f.compute_only, "compute alone: the library's kernels on all SMs");
+  line("B", f.communication_only, "communication alone: the library's collective");
+  line("C", f.serial, "one after the other");
+  line("D", f.overlapped, "this schedule");
+  line("A_s", f.schedule_compute_only, "this schedule's compute, nothing communicated");
+  line("B_s", f.schedule_communication_only, "this schedule's communication, no tile work");
+  text += fmt::format("  exposed {} = {} by the schedule's own compute + {} beside it\n", f.exposed(),
+                      f.schedule_compute_only - f.compute_only, f.overlapped - f.schedule_compute_only);
+  text += fmt::format("  hidden {} of the communication, covered {}, speed-up {} over serial\n",
+                      percent(f.hidden_ratio()), percent(f.covered_ratio),
+                      f.speedup() ? fmt::format("{:.3f}x", *f.speedup()) : "-");
+  if (f.modes.size() > 1) {
+    text += "  can go more than one way:";
+    for (const model::ModeFigures& mode : f.modes) text += fmt::format(" {} in {:.0f} %", mode.overlapped, 100 * mode.share);
+    text += "; D is the worst\n";
+  }
+  if (f.unresolved_races > 0) {
+    text += fmt::format("  {} kinds of race: only all one way and all the other were run\n", f.unresolved_races);
+  }
+  if (band) {
+    text += band->fraction > 0
+                ? fmt::format("  within {:.0f} % in nine of ten cases like it ({}: {})\n", 100 * band->fraction,
+                              name_of(band->source.kind), band->source.reference)
+                : fmt::format("  how far off it may be is not known ({})\n", band->source.reference);
+  }
+  return text;
+}
+
+std::string describe(const model::Attribution& attribution) {
+  Duration sum;
+  for (const auto& part : attribution.parts) sum += part.time;
+  std::string text = fmt::format("  exposed {} comes from\n", sum);
+  for (const auto& part : attribution.parts) {
+    if (part.time == Duration()) continue;
+    text += fmt::format("    {:<16}{:>12}\n", part.effect, part.time);
+    if (part.effect != "transport") continue;
+    for (const auto& inner : attribution.transport) {
+      if (inner.time != Duration()) text += fmt::format("      {:<14}{:>12}\n", inner.effect, inner.time);
+    }
+  }
+  return text;
+}
+
+std::string describe(const std::vector<model::ClaimFinding>& findings) {
+  std::string text;
+  for (const model::ClaimFinding& finding : findings) {
+    text += fmt::format("  {} {}\n", finding.holds ? " " : "!", finding.sentence);
+  }
+  return text;
+}
+
+std::string describe_assumed(const std::vector<config::SourcedUse>& assumed) {
+  if (assumed.empty()) return "every number of machine and profile is measured, fitted, published or from a datasheet\n";
+  std::string text = fmt::format("{} numbers are assumed, not measured:\n", assumed.size());
+  for (const config::SourcedUse& use : assumed) {
+    text += fmt::format("  {}:{} {} ({})\n", use.file, use.json_pointer, use.value, use.reference);
+  }
+  return text;
+}
+
+}  // namespace weft::tool

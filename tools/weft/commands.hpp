@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of `weft`: what each was asked, and the function that answers. Each returns its exit code.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/reader/search_path.hpp"
+#include "models/planner/scenario.hpp"
+
+namespace weft::tool {
+
+/// 0 ok; 1 a check failed or nothing fits; 2 bad input or usage; 3 an error of weft itself.
+enum class ExitCode : int { ok = 0, failed = 1, bad_input = 2, internal = 3 };
+
+enum class Format : std::uint8_t { text, json };
+
+/// What every subcommand has.
+struct Context {
+  std::ostream& out;
+  std::ostream& err;
+  Format format = Format::text;
+  bool colour = false;    ///< of the output
+  bool progress = false;  ///< the error stream is a terminal
+  config::SearchPath search;
+};
+
+/// What is pinned on the command line over what the scenario says.
+struct Pinned {
+  std::optional<std::string> schedule;
+  std::vector<std::string> knobs;  ///< "chunks=8"
+  std::optional<std::string> layout;
+  std::optional<std::string> fidelity;
+};
+
+struct SimulateOptions {
+  std::string scenario;
+  Pinned pinned;
+  bool timeline = true;
+  bool explain = false;
+  int ranks = 1;                     ///< drawn
+  std::optional<std::string> trace;  ///< file
+};
+ExitCode simulate(const SimulateOptions& options, Context& context);
+
+struct PlanOptions {
+  std::string scenario;
+  Pinned pinned;
+  bool exhaustive = false;
+  bool explain = false;
+  unsigned threads = 0;
+  int top = 5;
+  std::optional<std::string> lock;  ///< file
+};
+ExitCode plan(const PlanOptions& options, Context& context);
+
+struct CheckOptions {
+  std::string lock;
+  std::optional<std::string> junit;  ///< file
+  unsigned threads = 0;
+};
+ExitCode check(const CheckOptions& options, Context& context);
+
+struct SchedulesOptions {
+  std::optional<std::string> name;
+};
+ExitCode schedules(const SchedulesOptions& options, Context& context);
+
+struct MachinesOptions {
+  std::optional<std::string> name;  ///< or a file
+};
+ExitCode machines(const MachinesOptions& options, Context& context);
+
+struct SchemaOptions {
+  std::optional<std::string> name;
+};
+ExitCode schema(const SchemaOptions& options, Context& context);
+
+ExitCode version(Context& context);
+
+/// Reads a scenario and applies what was pinned; throws config::ConfigErrors, or UsageError for a bad pin.
+[[nodiscard]] model::Scenario load_scenario(const std::string& file, const Pinned& pinned, const Context& context);
+
+/// A wrong word on the command line; what() says what and what would be right.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace weft::tool
