@@ -43,13 +43,15 @@ struct TransportStalls {
   Duration fill, drain, between;
 };
 
-TransportStalls stalls_of(const sim::Machine& machine, const sim::Program& program, const sim::Effects& effects) {
+TransportStalls stalls_of(const sim::Machine& machine, const sim::Program& program,
+                          const sim::Effects& effects) {
   PurposeIntervals intervals(program, sim::RankId(0));
   sim::RecordSink* sink = &intervals;
   const sim::RunResult result = sim::run(machine, program, {effects, {}}, {&sink, 1});
   const IntervalSet& compute = intervals.compute();
   TransportStalls stalls;
-  const TimePoint first = compute.begin().value_or(result.end), last = compute.end().value_or(TimePoint());
+  const TimePoint first = compute.begin().value_or(result.end),
+                  last = compute.end().value_or(TimePoint());
   stalls.fill = first - TimePoint();
   stalls.drain = result.end - std::max(last, first);
   stalls.between = (last > first ? last - first : Duration()) - compute.length();
@@ -60,8 +62,9 @@ TransportStalls stalls_of(const sim::Machine& machine, const sim::Program& progr
 std::vector<Attribution::Part> split(Duration whole, const TransportStalls& stalls) {
   const Duration sum = stalls.fill + stalls.drain + stalls.between;
   const auto part = [&](Duration stall) {
-    return sum == Duration() ? Duration()
-                             : Duration::from_ps(narrow(Int128{whole.ps()} * stall.ps() / sum.ps()));
+    return sum == Duration()
+               ? Duration()
+               : Duration::from_ps(narrow(Int128{whole.ps()} * stall.ps() / sum.ps()));
   };
   const Duration fill = part(stalls.fill), drain = part(stalls.drain);
   return {{"fill", fill}, {"drain", drain}, {"link_bound", whole - fill - drain}};
@@ -69,23 +72,25 @@ std::vector<Attribution::Part> split(Duration whole, const TransportStalls& stal
 
 }  // namespace
 
-Attribution attribute(const sim::Machine& machine, const sim::Program& program, Duration compute_only,
-                      const sim::Effects& effects) {
+Attribution attribute(const sim::Machine& machine, const sim::Program& program,
+                      Duration compute_only, const sim::Effects& effects) {
   constexpr unsigned sets = 1U << switches.size();
   const sim::Folded folded = sim::fold(machine, program);
   const bool use_folded = folded.refused.empty();
   std::vector<Duration> time(sets);
   for (unsigned set = 0; set < sets; ++set) {
     const sim::RunOptions options{with(effects, set), {}};
-    const sim::ModesResult modes = use_folded ? sim::run_modes(folded.machine, folded.program, options)
-                                              : sim::run_modes(machine, program, options);
+    const sim::ModesResult modes = use_folded
+                                       ? sim::run_modes(folded.machine, folded.program, options)
+                                       : sim::run_modes(machine, program, options);
     time[set] = modes.worst().result.end - TimePoint();
   }
 
   // |S|! (n-1-|S|)! as weights over n!.
   constexpr std::size_t n = switches.size();
   std::array<std::int64_t, n + 1> factorial{1};
-  for (std::size_t i = 1; i <= n; ++i) factorial[i] = factorial[i - 1] * static_cast<std::int64_t>(i);
+  for (std::size_t i = 1; i <= n; ++i)
+    factorial[i] = factorial[i - 1] * static_cast<std::int64_t>(i);
   Attribution attribution;
   Duration sum;
   for (std::size_t i = 0; i < n; ++i) {
@@ -93,7 +98,8 @@ Attribution attribute(const sim::Machine& machine, const sim::Program& program, 
     for (unsigned set = 0; set < sets; ++set) {
       if ((set >> i & 1U) != 0) continue;
       const auto size = static_cast<std::size_t>(__builtin_popcount(set));
-      weighted += Int128{(time[set | 1U << i] - time[set]).ps()} * factorial[size] * factorial[n - 1 - size];
+      weighted += Int128{(time[set | 1U << i] - time[set]).ps()} * factorial[size] *
+                  factorial[n - 1 - size];
     }
     const Duration part = Duration::from_ps(narrow(weighted / factorial[n]));
     attribution.parts.push_back({switches[i].name, part});
@@ -102,9 +108,9 @@ Attribution attribute(const sim::Machine& machine, const sim::Program& program, 
   // Rounding leaves a few picoseconds, and with every effect off a run is A but for the rounding of its ranges:
   // both go to the first effect that has a part, so that the parts sum to D - A exactly.
   const Duration rest = time[sets - 1] - compute_only - sum;
-  const auto largest = std::max_element(attribution.parts.begin(), attribution.parts.end(), [](const auto& a, const auto& b) {
-    return std::abs(a.time.ps()) < std::abs(b.time.ps());
-  });
+  const auto largest = std::max_element(
+      attribution.parts.begin(), attribution.parts.end(),
+      [](const auto& a, const auto& b) { return std::abs(a.time.ps()) < std::abs(b.time.ps()); });
   largest->time += rest;
   const auto transport = std::find_if(attribution.parts.begin(), attribution.parts.end(),
                                       [](const auto& part) { return part.effect == "transport"; });
@@ -112,9 +118,11 @@ Attribution attribute(const sim::Machine& machine, const sim::Program& program, 
   return attribution;
 }
 
-Attribution attribute(const Boundary& boundary, const Choice& choice, const Site& site, const sim::Effects& effects) {
+Attribution attribute(const Boundary& boundary, const Choice& choice, const Site& site,
+                      const sim::Effects& effects) {
   const Figures yard = yardsticks(boundary, site, effects);
-  return attribute(site.built.machine, boundary_program(boundary, choice, site), yard.compute_only, effects);
+  return attribute(site.built.machine, boundary_program(boundary, choice, site), yard.compute_only,
+                   effects);
 }
 
 }  // namespace weft::model

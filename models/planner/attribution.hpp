@@ -12,11 +12,11 @@
 namespace weft::model {
 
 /// Attribution of one boundary under one choice.
-[[nodiscard]] Attribution attribute(const Boundary& boundary, const Choice& choice, const Site& site,
-                                    const sim::Effects& effects);
+[[nodiscard]] Attribution attribute(const Boundary& boundary, const Choice& choice,
+                                    const Site& site, const sim::Effects& effects);
 
 /// The same for a program that is there already; `compute_only` is A.
-[[nodiscard]] Attribution attribute(const sim::Machine& machine, const sim::Program& program, Duration compute_only,
-                                    const sim::Effects& effects);
+[[nodiscard]] Attribution attribute(const sim::Machine& machine, const sim::Program& program,
+                                    Duration compute_only, const sim::Effects& effects);
 
 }  // namespace weft::model

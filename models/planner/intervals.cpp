@@ -37,9 +37,9 @@ std::optional<TimePoint> IntervalSet::begin() const {
 
 std::optional<TimePoint> IntervalSet::end() const {
   if (intervals_.empty()) return std::nullopt;
-  return std::max_element(intervals_.begin(), intervals_.end(), [](const Interval& a, const Interval& b) {
-           return a.second < b.second;
-         })->second;
+  return std::max_element(intervals_.begin(), intervals_.end(),
+                          [](const Interval& a, const Interval& b) { return a.second < b.second; })
+      ->second;
 }
 
 Duration IntervalSet::overlap(const IntervalSet& other) const {

@@ -45,7 +45,8 @@ Ground read_ground(const std::string& machine_file, const std::optional<std::str
     const config::Resolution found = config::resolve(name, machine_file, search);
     if (!found.file) {
       throw config::ConfigErrors(config::ConfigError{
-          machine_file, 0, 0, "/profile", fmt::format("there is no profile \"{}\"", ground.machine.profile),
+          machine_file, 0, 0, "/profile",
+          fmt::format("there is no profile \"{}\"", ground.machine.profile),
           "a profile is a file in configs/profiles, beside the folder of the machine"});
     }
     profile = *found.file;
@@ -59,7 +60,8 @@ Ground read_ground(const std::string& machine_file, const std::optional<std::str
 
 // The widest error of the families that a plan's times are made of; unknown where one of them has none.
 ErrorBand band_of(const Profile& profile) {
-  ErrorBand band{0, {SourceKind::assumed, "the profile was not tested on rows that its fit did not see"}};
+  ErrorBand band{
+      0, {SourceKind::assumed, "the profile was not tested on rows that its fit did not see"}};
   for (const FamilyError& error : profile.errors) {
     if (error.p95 > band.fraction) band = {error.p95, error.source};
   }
@@ -74,7 +76,8 @@ class Searcher {
 
   const sim::Effects& effects() const { return effects_; }
 
-  BoundaryPlan plan(const Boundary& boundary, const Site& site, const std::vector<std::string>& schedules) const {
+  BoundaryPlan plan(const Boundary& boundary, const Site& site,
+                    const std::vector<std::string>& schedules) const {
     SearchOptions search_options = options_.search;
     search_options.schedules = schedules;
     const BoundarySearch found = search(boundary, site, effects_, search_options);
@@ -88,12 +91,13 @@ class Searcher {
     result.deadlocks = found.deadlocks;
     finish(result, site);
     std::optional<BoundaryFigures> rival;
-    const auto other = std::find_if(found.best.begin(), found.best.end(), [](const Candidate& each) {
-      return each.choice.schedule->info().name != "serial";
-    });
+    const auto other = std::find_if(
+        found.best.begin(), found.best.end(),
+        [](const Candidate& each) { return each.choice.schedule->info().name != "serial"; });
     if (result.pick.schedule->info().name == "serial" && other != found.best.end()) {
-      rival = BoundaryFigures{boundary.name, other->choice.schedule->info().name, other->choice.knobs,
-                              evaluate(boundary, other->choice, site, effects_)};
+      rival =
+          BoundaryFigures{boundary.name, other->choice.schedule->info().name, other->choice.knobs,
+                          evaluate(boundary, other->choice, site, effects_)};
     }
     result.reason = reason_for(found, result.figures.figures, rival);
     return result;
@@ -116,28 +120,31 @@ class Searcher {
   void finish(BoundaryPlan& result, const Site& site) const {
     result.figures = {result.boundary.name, result.pick.schedule->info().name, result.pick.knobs,
                       evaluate(result.boundary, result.pick, site, effects_)};
-    if (options_.explain) result.attribution = attribute(result.boundary, result.pick, site, effects_);
+    if (options_.explain)
+      result.attribution = attribute(result.boundary, result.pick, site, effects_);
   }
 
   sim::Effects effects_;
   const PlanOptions& options_;
 };
 
-std::vector<topology::RankPlace> places_of(const topology::MachineSpec& machine, RankOrder order, int ranks) {
+std::vector<topology::RankPlace> places_of(const topology::MachineSpec& machine, RankOrder order,
+                                           int ranks) {
   return order == RankOrder::packed ? topology::packed_places(machine, ranks)
                                     : topology::scattered_places(machine, ranks);
 }
 
 // ---- one boundary ------------------------------------------------------------------------------------------
 
-void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario, const config::SearchPath& search_path,
-                   const PlanOptions& options, Plan& plan) {
+void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
+                   const config::SearchPath& search_path, const PlanOptions& options, Plan& plan) {
   const Ground ground = read_ground(wanted.machine, wanted.profile, search_path);
   plan.machine_name = ground.machine.name;
   plan.assumed = ground.assumed;
   plan.band = band_of(ground.profile);
-  const auto site = std::make_shared<Site>(make_site(
-      ground.machine, ground.profile, places_of(ground.machine, wanted.order, wanted.ranks), scenario.overrides));
+  const auto site = std::make_shared<Site>(
+      make_site(ground.machine, ground.profile,
+                places_of(ground.machine, wanted.order, wanted.ranks), scenario.overrides));
   LayoutPlan layout;
   layout.layout.tp = wanted.ranks;
   layout.order = wanted.order;
@@ -147,7 +154,8 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario, con
   try {
     boundary = make_boundary(wanted.kind, wanted.global, wanted.format, wanted.ranks);
   } catch (const std::exception& error) {
-    throw config::ConfigErrors(config::ConfigError{scenario.file, 0, 0, "/boundary", error.what(), ""});
+    throw config::ConfigErrors(
+        config::ConfigError{scenario.file, 0, 0, "/boundary", error.what(), ""});
   }
   const Searcher searcher(scenario, options);
   if (wanted.schedule) {
@@ -156,7 +164,8 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario, con
     const std::vector<std::string> refusals = schedule->refusals(boundary, choice.knobs, *site);
     std::vector<config::ConfigError> errors;
     for (const std::string& refusal : refusals) {
-      errors.push_back({scenario.file, 0, 0, "/boundary/schedule", fmt::format("{}: {}", *wanted.schedule, refusal), ""});
+      errors.push_back({scenario.file, 0, 0, "/boundary/schedule",
+                        fmt::format("{}: {}", *wanted.schedule, refusal), ""});
     }
     if (!errors.empty()) throw config::ConfigErrors(std::move(errors));
     layout.boundaries.push_back(searcher.fixed(boundary, *site, choice));
@@ -181,15 +190,17 @@ Boundary unnamed(Boundary boundary) {
 }
 
 LayerPlan plan_layer(const Layer& layer, LayoutPlan& layout, const Searcher& searcher,
-                     const std::vector<std::string>& schedules, const PlanOptions& options, SearchCount& count) {
+                     const std::vector<std::string>& schedules, const PlanOptions& options,
+                     SearchCount& count) {
   LayerPlan result;
   result.name = layer.name;
   result.count = layer.count;
   std::vector<Choice> picks;
   for (const Boundary* boundary : boundaries_of(layer)) {
     const Boundary key = unnamed(*boundary);
-    auto known = std::find_if(layout.boundaries.begin(), layout.boundaries.end(),
-                              [&](const BoundaryPlan& each) { return unnamed(each.boundary) == key; });
+    auto known =
+        std::find_if(layout.boundaries.begin(), layout.boundaries.end(),
+                     [&](const BoundaryPlan& each) { return unnamed(each.boundary) == key; });
     if (known == layout.boundaries.end()) {
       layout.boundaries.push_back(searcher.plan(*boundary, *layout.site, schedules));
       known = layout.boundaries.end() - 1;
@@ -222,16 +233,20 @@ struct LayoutPoint {
   RankOrder order = RankOrder::packed;
 };
 
-std::vector<LayoutPoint> layouts_of(const ModelScenario& wanted, const topology::MachineSpec& machine) {
+std::vector<LayoutPoint> layouts_of(const ModelScenario& wanted,
+                                    const topology::MachineSpec& machine) {
   std::vector<LayoutPoint> points;
   const std::int64_t per_node = topology::devices_per_node(machine);
   for (const int tp : wanted.layout.tp.empty() ? divisors(wanted.ranks) : wanted.layout.tp) {
     const std::vector<bool> both = {false, true};
-    for (const bool sequence_parallel : wanted.layout.sequence_parallel.empty() ? both : wanted.layout.sequence_parallel) {
+    for (const bool sequence_parallel :
+         wanted.layout.sequence_parallel.empty() ? both : wanted.layout.sequence_parallel) {
       if (tp == 1 && sequence_parallel && wanted.layout.search) continue;
       // Orders differ only where a replica spans nodes.
       std::vector<RankOrder> orders = wanted.layout.orders;
-      if (orders.empty()) orders = tp > per_node ? std::vector{RankOrder::packed, RankOrder::scattered} : std::vector{RankOrder::packed};
+      if (orders.empty())
+        orders = tp > per_node ? std::vector{RankOrder::packed, RankOrder::scattered}
+                               : std::vector{RankOrder::packed};
       for (const RankOrder order : orders) {
         points.push_back({{tp, sequence_parallel, std::max(1, wanted.ranks / tp)}, order});
       }
@@ -240,21 +255,24 @@ std::vector<LayoutPoint> layouts_of(const ModelScenario& wanted, const topology:
   return points;
 }
 
-void rate(LayoutPlan& layout, const WorkloadSpec& spec, const ModelConfig& model, const Profile& profile) {
+void rate(LayoutPlan& layout, const WorkloadSpec& spec, const ModelConfig& model,
+          const Profile& profile) {
   for (const LayerPlan& layer : layout.layers) {
     layout.step += layer.time() * layer.count;
     layout.serial_step += layer.serial.overlapped * layer.count;
   }
   const double seconds = static_cast<double>(layout.step.ps()) * 1e-12;
   if (seconds <= 0) return;
-  layout.tokens_per_second_per_gpu = static_cast<double>(tokens_of(spec)) / seconds / layout.layout.tp;
-  const double peak = static_cast<double>(profile.matrix_rate(spec.formats.matmul_input.element).value.flops_per_second());
+  layout.tokens_per_second_per_gpu =
+      static_cast<double>(tokens_of(spec)) / seconds / layout.layout.tp;
+  const double peak = static_cast<double>(
+      profile.matrix_rate(spec.formats.matmul_input.element).value.flops_per_second());
   layout.mfu = static_cast<double>(totals_of(layout.workload).flops.count()) / seconds / peak;
   static_cast<void>(model);
 }
 
-void plan_model(const ModelScenario& wanted, const Scenario& scenario, const config::SearchPath& search_path,
-                const PlanOptions& options, Plan& plan) {
+void plan_model(const ModelScenario& wanted, const Scenario& scenario,
+                const config::SearchPath& search_path, const PlanOptions& options, Plan& plan) {
   const Ground ground = read_ground(wanted.machine, wanted.profile, search_path);
   const ImportedModel imported = read_hf_config(wanted.model);
   plan.machine_name = ground.machine.name;
@@ -272,15 +290,16 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario, const con
   for (const LayoutPoint& point : layouts_of(wanted, ground.machine)) {
     std::vector<std::string> reasons = layout_problems(imported.model, point.layout, wanted.work);
     if (point.layout.tp > wanted.ranks) {
-      reasons.push_back(fmt::format("tp={} is more than the {} ranks", point.layout.tp, wanted.ranks));
+      reasons.push_back(
+          fmt::format("tp={} is more than the {} ranks", point.layout.tp, wanted.ranks));
     }
     MemoryUse memory;
     if (reasons.empty()) {
       memory = memory_of(imported.model, point.layout, wanted.work, wanted.training);
       const Bytes capacity = ground.machine.device.memory_size.value;
       if (memory.total() > capacity) {
-        reasons.push_back(fmt::format("needs {} of memory on each GPU and has {}: {} short", memory.total(), capacity,
-                                      memory.total() - capacity));
+        reasons.push_back(fmt::format("needs {} of memory on each GPU and has {}: {} short",
+                                      memory.total(), capacity, memory.total() - capacity));
       }
     }
     if (!reasons.empty()) {
@@ -291,33 +310,38 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario, const con
     layout.layout = point.layout;
     layout.order = point.order;
     layout.memory = memory;
-    layout.site = std::make_shared<Site>(make_site(ground.machine, ground.profile,
-                                                   places_of(ground.machine, point.order, point.layout.tp),
-                                                   scenario.overrides));
+    layout.site = std::make_shared<Site>(
+        make_site(ground.machine, ground.profile,
+                  places_of(ground.machine, point.order, point.layout.tp), scenario.overrides));
     layout.nodes = layout.site->group.nodes;
     layout.workload = build_workload(imported.model, point.layout, wanted.work);
     for (const Layer& layer : layout.workload.layers) {
-      layout.layers.push_back(plan_layer(layer, layout, searcher, wanted.schedules, options, plan.count));
+      layout.layers.push_back(
+          plan_layer(layer, layout, searcher, wanted.schedules, options, plan.count));
       const LayerPlan& planned = layout.layers.back();
       if (!planned.picks_win) {
-        layout.notes.push_back(fmt::format("{}: each pick gains alone, {} in all, but the layer of the picks takes {} and the "
-                                           "serial one {}: run it serially",
-                                           planned.name, planned.sum_of_gains, planned.picks.overlapped,
-                                           planned.serial.overlapped));
+        layout.notes.push_back(fmt::format(
+            "{}: each pick gains alone, {} in all, but the layer of the picks takes {} and the "
+            "serial one {}: run it serially",
+            planned.name, planned.sum_of_gains, planned.picks.overlapped,
+            planned.serial.overlapped));
       }
     }
     rate(layout, wanted.work, imported.model, ground.profile);
     plan.layouts.push_back(std::move(layout));
   }
-  std::stable_sort(plan.layouts.begin(), plan.layouts.end(), [&](const LayoutPlan& a, const LayoutPlan& b) {
-    return wanted.objective == Objective::latency ? a.step < b.step
-                                                  : a.tokens_per_second_per_gpu > b.tokens_per_second_per_gpu;
-  });
+  std::stable_sort(plan.layouts.begin(), plan.layouts.end(),
+                   [&](const LayoutPlan& a, const LayoutPlan& b) {
+                     return wanted.objective == Objective::latency
+                                ? a.step < b.step
+                                : a.tokens_per_second_per_gpu > b.tokens_per_second_per_gpu;
+                   });
 }
 
 }  // namespace
 
-Plan make_plan(const Scenario& scenario, const config::SearchPath& search, const PlanOptions& options) {
+Plan make_plan(const Scenario& scenario, const config::SearchPath& search,
+               const PlanOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   Plan plan;
   plan.scenario = scenario;
@@ -326,11 +350,13 @@ Plan make_plan(const Scenario& scenario, const config::SearchPath& search, const
   } else if (const auto* whole = std::get_if<ModelScenario>(&scenario.what)) {
     plan_model(*whole, scenario, search, options, plan);
   } else {
-    throw config::ConfigErrors(config::ConfigError{scenario.file, 0, 0, "/pipeline",
-                                                   "a pipeline's durations are given: there is nothing to plan",
-                                                   "weft simulate runs it"});
+    throw config::ConfigErrors(config::ConfigError{
+        scenario.file, 0, 0, "/pipeline",
+        "a pipeline's durations are given: there is nothing to plan", "weft simulate runs it"});
   }
-  plan.elapsed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+  plan.elapsed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                        std::chrono::steady_clock::now() - begin)
+                        .count();
   return plan;
 }
 
@@ -342,22 +368,25 @@ PlanView view_of(const Plan& plan, const LayoutPlan& layout) {
     view.program = boundary_program(boundary.boundary, boundary.pick, *layout.site);
     view.figures = boundary.figures.figures;
     view.attribution = boundary.attribution;
-    view.what = fmt::format("{} on {} ranks of {}, {} {}", boundary.boundary.name, layout.layout.tp, plan.machine_name,
-                            boundary.figures.schedule, boundary.figures.knobs.to_text());
+    view.what =
+        fmt::format("{} on {} ranks of {}, {} {}", boundary.boundary.name, layout.layout.tp,
+                    plan.machine_name, boundary.figures.schedule, boundary.figures.knobs.to_text());
     return view;
   }
-  const auto most = std::max_element(layout.layers.begin(), layout.layers.end(),
-                                     [](const LayerPlan& a, const LayerPlan& b) { return a.count < b.count; });
+  const auto most =
+      std::max_element(layout.layers.begin(), layout.layers.end(),
+                       [](const LayerPlan& a, const LayerPlan& b) { return a.count < b.count; });
   const auto index = static_cast<std::size_t>(most - layout.layers.begin());
   std::vector<Choice> picks;
   const Schedule* serial = find_schedule("serial");
   for (const std::size_t boundary : most->boundaries) {
-    picks.push_back(most->picks_win ? layout.boundaries[boundary].pick : Choice{serial, Knobs(serial->info().knobs)});
+    picks.push_back(most->picks_win ? layout.boundaries[boundary].pick
+                                    : Choice{serial, Knobs(serial->info().knobs)});
   }
   view.program = layer_program(layout.workload.layers[index], picks, *layout.site);
   view.figures = most->picks_win ? most->picks : most->serial;
-  view.what = fmt::format("one {} of {} ({} of them), {} on {}", most->name, plan.model_name, most->count,
-                          to_text(layout.layout), plan.machine_name);
+  view.what = fmt::format("one {} of {} ({} of them), {} on {}", most->name, plan.model_name,
+                          most->count, to_text(layout.layout), plan.machine_name);
   return view;
 }
 

@@ -27,11 +27,11 @@ namespace weft::model {
 struct BoundaryPlan {
   Boundary boundary;
   Choice pick;
-  BoundaryFigures figures;          ///< of the pick
-  std::vector<Candidate> best;      ///< up to ten, best first
-  Figures serial;                   ///< of the unfused way
-  std::string reason;               ///< one sentence
-  std::int64_t occurrences = 1;     ///< in the layer
+  BoundaryFigures figures;       ///< of the pick
+  std::vector<Candidate> best;   ///< up to ten, best first
+  Figures serial;                ///< of the unfused way
+  std::string reason;            ///< one sentence
+  std::int64_t occurrences = 1;  ///< in the layer
   SearchCount count;
   std::int64_t illegal = 0;
   std::int64_t deadlocks = 0;
@@ -41,11 +41,11 @@ struct BoundaryPlan {
 /// One kind of layer of the plan.
 struct LayerPlan {
   std::string name;
-  std::int64_t count = 1;           ///< equal layers in the model
-  Figures picks;                    ///< the layer of the picks, simulated whole
-  Figures serial;                   ///< the all-serial layer, simulated whole
-  bool picks_win = true;            ///< else the layer is run serially, whatever its boundaries say alone
-  Duration sum_of_gains;            ///< what the boundaries gain one by one
+  std::int64_t count = 1;  ///< equal layers in the model
+  Figures picks;           ///< the layer of the picks, simulated whole
+  Figures serial;          ///< the all-serial layer, simulated whole
+  bool picks_win = true;   ///< else the layer is run serially, whatever its boundaries say alone
+  Duration sum_of_gains;   ///< what the boundaries gain one by one
   std::vector<std::size_t> boundaries;  ///< into LayoutPlan::boundaries, in program order
   [[nodiscard]] Duration time() const { return picks_win ? picks.overlapped : serial.overlapped; }
 };
@@ -58,13 +58,14 @@ struct LayoutPlan {
   MemoryUse memory;
   std::vector<BoundaryPlan> boundaries;
   std::vector<LayerPlan> layers;
-  Duration step;               ///< one pass over the model, one replica
-  Duration serial_step;        ///< the same, all serial
+  Duration step;         ///< one pass over the model, one replica
+  Duration serial_step;  ///< the same, all serial
   double tokens_per_second_per_gpu = 0;
-  double mfu = 0;              ///< model FLOPs over the dense peak of every GPU of the replica
+  double mfu = 0;  ///< model FLOPs over the dense peak of every GPU of the replica
   std::shared_ptr<const Site> site;  ///< that its programs run on
   Workload workload;
-  std::vector<std::string> notes;  ///< where the whole contradicts the sum, races that can be removed, ...
+  std::vector<std::string>
+      notes;  ///< where the whole contradicts the sum, races that can be removed, ...
 };
 
 /// A layout that cannot be.
@@ -77,12 +78,13 @@ struct RefusedLayout {
 struct Plan {
   Scenario scenario;
   std::string machine_name;
-  std::string model_name;            ///< empty for a boundary
-  std::vector<LayoutPlan> layouts;   ///< best first by the objective; empty: nothing fits
+  std::string model_name;           ///< empty for a boundary
+  std::vector<LayoutPlan> layouts;  ///< best first by the objective; empty: nothing fits
   std::vector<RefusedLayout> refused;
   SearchCount count;
   ErrorBand band;
-  std::vector<config::SourcedUse> assumed;  ///< numbers of the machine and profile that nobody measured
+  std::vector<config::SourcedUse>
+      assumed;  ///< numbers of the machine and profile that nobody measured
   std::int64_t elapsed_ms = 0;
 };
 

@@ -10,7 +10,9 @@ namespace {
 
 using config::Value;
 
-Value optional_number(const std::optional<double>& number) { return number ? Value(*number) : Value(nullptr); }
+Value optional_number(const std::optional<double>& number) {
+  return number ? Value(*number) : Value(nullptr);
+}
 
 }  // namespace
 
@@ -90,24 +92,28 @@ std::string describe(const model::Figures& f, const std::optional<model::ErrorBa
   line("D", f.overlapped, "this schedule");
   line("A_s", f.schedule_compute_only, "this schedule's compute, nothing communicated");
   line("B_s", f.schedule_communication_only, "this schedule's communication, no tile work");
-  text += fmt::format("  exposed {} = {} by the schedule's own compute + {} beside it\n", f.exposed(),
-                      f.schedule_compute_only - f.compute_only, f.overlapped - f.schedule_compute_only);
+  text +=
+      fmt::format("  exposed {} = {} by the schedule's own compute + {} beside it\n", f.exposed(),
+                  f.schedule_compute_only - f.compute_only, f.overlapped - f.schedule_compute_only);
   text += fmt::format("  hidden {} of the communication, covered {}, speed-up {} over serial\n",
                       percent(f.hidden_ratio()), percent(f.covered_ratio),
                       f.speedup() ? fmt::format("{:.3f}x", *f.speedup()) : "-");
   if (f.modes.size() > 1) {
     text += "  can go more than one way:";
-    for (const model::ModeFigures& mode : f.modes) text += fmt::format(" {} in {:.0f} %", mode.overlapped, 100 * mode.share);
+    for (const model::ModeFigures& mode : f.modes)
+      text += fmt::format(" {} in {:.0f} %", mode.overlapped, 100 * mode.share);
     text += "; D is the worst\n";
   }
   if (f.unresolved_races > 0) {
-    text += fmt::format("  {} kinds of race: only all one way and all the other were run\n", f.unresolved_races);
+    text += fmt::format("  {} kinds of race: only all one way and all the other were run\n",
+                        f.unresolved_races);
   }
   if (band) {
-    text += band->fraction > 0
-                ? fmt::format("  within {:.0f} % in nine of ten cases like it ({}: {})\n", 100 * band->fraction,
-                              name_of(band->source.kind), band->source.reference)
-                : fmt::format("  how far off it may be is not known ({})\n", band->source.reference);
+    text +=
+        band->fraction > 0
+            ? fmt::format("  within {:.0f} % in nine of ten cases like it ({}: {})\n",
+                          100 * band->fraction, name_of(band->source.kind), band->source.reference)
+            : fmt::format("  how far off it may be is not known ({})\n", band->source.reference);
   }
   return text;
 }
@@ -121,7 +127,8 @@ std::string describe(const model::Attribution& attribution) {
     text += fmt::format("    {:<16}{:>12}\n", part.effect, part.time);
     if (part.effect != "transport") continue;
     for (const auto& inner : attribution.transport) {
-      if (inner.time != Duration()) text += fmt::format("      {:<14}{:>12}\n", inner.effect, inner.time);
+      if (inner.time != Duration())
+        text += fmt::format("      {:<14}{:>12}\n", inner.effect, inner.time);
     }
   }
   return text;
@@ -136,7 +143,9 @@ std::string describe(const std::vector<model::ClaimFinding>& findings) {
 }
 
 std::string describe_assumed(const std::vector<config::SourcedUse>& assumed) {
-  if (assumed.empty()) return "every number of machine and profile is measured, fitted, published or from a datasheet\n";
+  if (assumed.empty())
+    return "every number of machine and profile is measured, fitted, published or from a "
+           "datasheet\n";
   std::string text = fmt::format("{} numbers are assumed, not measured:\n", assumed.size());
   for (const config::SourcedUse& use : assumed) {
     text += fmt::format("  {}:{} {} ({})\n", use.file, use.json_pointer, use.value, use.reference);

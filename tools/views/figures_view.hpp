@@ -22,7 +22,8 @@ void add_figures(const model::Figures& figures, config::Value& object);
 [[nodiscard]] config::Value to_value(const std::vector<config::SourcedUse>& assumed);
 
 /// The figures as a small table of lines, with what each means.
-[[nodiscard]] std::string describe(const model::Figures& figures, const std::optional<model::ErrorBand>& band);
+[[nodiscard]] std::string describe(const model::Figures& figures,
+                                   const std::optional<model::ErrorBand>& band);
 /// One line each: effect, time, share of the whole.
 [[nodiscard]] std::string describe(const model::Attribution& attribution);
 /// The claim's findings, one a line, those that do not hold marked.

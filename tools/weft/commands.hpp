@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iosfwd>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -83,7 +84,8 @@ ExitCode schema(const SchemaOptions& options, Context& context);
 ExitCode version(Context& context);
 
 /// Reads a scenario and applies what was pinned; throws config::ConfigErrors, or UsageError for a bad pin.
-[[nodiscard]] model::Scenario load_scenario(const std::string& file, const Pinned& pinned, const Context& context);
+[[nodiscard]] model::Scenario load_scenario(const std::string& file, const Pinned& pinned,
+                                            const Context& context);
 
 /// A wrong word on the command line; what() says what and what would be right.
 class UsageError : public std::runtime_error {

@@ -26,13 +26,14 @@ std::string completion_script(const std::string& shell, const CLI::App& app) {
   std::string cases;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     commands.push_back(command->get_name());
-    const std::string options = fmt::format("{} {}", fmt::join(options_of(*command), " "), fmt::join(options_of(app), " "));
+    const std::string options =
+        fmt::format("{} {}", fmt::join(options_of(*command), " "), fmt::join(options_of(app), " "));
     if (shell == "fish") {
-      cases += fmt::format("complete -c weft -n __fish_use_subcommand -a {} -d '{}'\n", command->get_name(),
-                           command->get_description());
+      cases += fmt::format("complete -c weft -n __fish_use_subcommand -a {} -d '{}'\n",
+                           command->get_name(), command->get_description());
       for (const std::string& option : options_of(*command)) {
-        cases += fmt::format("complete -c weft -n '__fish_seen_subcommand_from {}' -l {}\n", command->get_name(),
-                             option.substr(2));
+        cases += fmt::format("complete -c weft -n '__fish_seen_subcommand_from {}' -l {}\n",
+                             command->get_name(), option.substr(2));
       }
     } else {
       cases += fmt::format("    {}) words=\"{}\" ;;\n", command->get_name(), options);

@@ -21,6 +21,8 @@ void catch_interrupts() {
   std::signal(SIGTERM, on_signal);
 }
 
-bool interrupted() { return came != 0; }
+bool interrupted() {
+  return came != 0;
+}
 
 }  // namespace weft::tool

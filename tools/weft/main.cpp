@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: options and help of every subcommand, and what each failure ends with.
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -14,10 +13,10 @@
 #include "configs/reader/error.hpp"
 #include "models/planner/search.hpp"
 #include "sim/run.hpp"
-#include "topologies/build.hpp"
 #include "tools/weft/commands.hpp"
 #include "tools/weft/completion.hpp"
 #include "tools/weft/interrupt.hpp"
+#include "topologies/build.hpp"
 
 namespace {
 
@@ -35,9 +34,12 @@ std::optional<std::filesystem::path> installed_share() {
 }
 
 void add_pins(CLI::App& command, Pinned& pinned) {
-  command.add_option("--schedule", pinned.schedule, "Use this schedule instead of what the scenario says");
-  command.add_option("--knob", pinned.knobs, "Pin a knob of the schedule: --knob chunks=8 (may be repeated)");
-  command.add_option("--layout", pinned.layout, "Fix the layout: tp=8, 'tp=8 sp', 'tp=16 sp scattered', or search");
+  command.add_option("--schedule", pinned.schedule,
+                     "Use this schedule instead of what the scenario says");
+  command.add_option("--knob", pinned.knobs,
+                     "Pin a knob of the schedule: --knob chunks=8 (may be repeated)");
+  command.add_option("--layout", pinned.layout,
+                     "Fix the layout: tp=8, 'tp=8 sp', 'tp=16 sp scattered', or search");
   command.add_option("--fidelity", pinned.fidelity, "ideal, alpha_beta or contended");
 }
 
@@ -58,36 +60,49 @@ void describe(CLI::App& app, Arguments& a) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", "weft " WEFT_VERSION);
-  app.add_option("--format", a.format, "text, or json for programs")->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--format", a.format, "text, or json for programs")
+      ->check(CLI::IsMember({"text", "json"}));
   app.add_option("--color", a.colour, "auto (only on a terminal), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_option("--configs", a.configs, "Folder to look files up in, after that of the file which names them");
+  app.add_option("--configs", a.configs,
+                 "Folder to look files up in, after that of the file which names them");
   app.footer(
       "Start here:\n"
-      "  weft simulate configs/scenarios/pipeline-4x3ms-2ms.json     the textbook pipeline, as a timeline\n"
-      "  weft plan configs/scenarios/llama3-70b-tp8-h200.json        what to overlap in a 70B model, and what not\n"
-      "  weft schedules chunked                                      what a schedule does, and its knobs\n"
-      "Exit codes: 0 ok, 1 a check failed or nothing fits, 2 bad input or usage, 3 an error of weft itself.");
+      "  weft simulate configs/scenarios/pipeline-4x3ms-2ms.json     the textbook pipeline, as a "
+      "timeline\n"
+      "  weft plan configs/scenarios/llama3-70b-tp8-h200.json        what to overlap in a 70B "
+      "model, and what not\n"
+      "  weft schedules chunked                                      what a schedule does, and its "
+      "knobs\n"
+      "Exit codes: 0 ok, 1 a check failed or nothing fits, 2 bad input or usage, 3 an error of "
+      "weft itself.");
 
-  CLI::App* simulate = app.add_subcommand("simulate", "Run one scenario and show its timeline and figures");
+  CLI::App* simulate =
+      app.add_subcommand("simulate", "Run one scenario and show its timeline and figures");
   simulate->add_option("scenario", a.simulate.scenario, "A weft.scenario/1 file")->required();
   add_pins(*simulate, a.simulate.pinned);
-  simulate->add_option("--trace", a.simulate.trace, "Write a trace for Perfetto or chrome://tracing to this file");
-  simulate->add_option("--ranks", a.simulate.ranks, "Ranks that the timeline draws")->check(CLI::PositiveNumber);
+  simulate->add_option("--trace", a.simulate.trace,
+                       "Write a trace for Perfetto or chrome://tracing to this file");
+  simulate->add_option("--ranks", a.simulate.ranks, "Ranks that the timeline draws")
+      ->check(CLI::PositiveNumber);
   simulate->add_flag("!--no-timeline", a.simulate.timeline, "Figures only");
   simulate->add_flag("--explain", a.simulate.explain, "Say where exposed time comes from");
 
-  CLI::App* plan = app.add_subcommand("plan", "Search layouts, schedules and knobs, and say what to overlap");
+  CLI::App* plan =
+      app.add_subcommand("plan", "Search layouts, schedules and knobs, and say what to overlap");
   plan->add_option("scenario", a.plan.scenario, "A weft.scenario/1 file")->required();
   add_pins(*plan, a.plan.pinned);
   plan->add_flag("--exhaustive", a.plan.exhaustive, "Simulate every point: no bounds");
   plan->add_flag("--explain", a.plan.explain, "Say where exposed time comes from");
   plan->add_option("--threads", a.plan.threads, "Threads; results do not depend on it");
-  plan->add_option("--top", a.plan.top, "Candidates to list for each boundary")->check(CLI::Range(1, 10));
+  plan->add_option("--top", a.plan.top, "Candidates to list for each boundary")
+      ->check(CLI::Range(1, 10));
   plan->add_option("--lock", a.plan.lock, "Write the picks to this file, for `weft check`");
 
-  CLI::App* check = app.add_subcommand("check", "Plan again, and fail where a locked pick no longer holds");
-  check->add_option("lock", a.check.lock, "A weft.lock/1 file that `weft plan --lock` wrote")->required();
+  CLI::App* check =
+      app.add_subcommand("check", "Plan again, and fail where a locked pick no longer holds");
+  check->add_option("lock", a.check.lock, "A weft.lock/1 file that `weft plan --lock` wrote")
+      ->required();
   check->add_option("--junit", a.check.junit, "Also write a JUnit XML report to this file");
   check->add_option("--threads", a.check.threads, "Threads; results do not depend on it");
 
@@ -98,8 +113,11 @@ void describe(CLI::App& app, Arguments& a) {
   CLI::App* schema = app.add_subcommand("schema", "Print what a file format accepts");
   schema->add_option("name", a.schema.name, "scenario, machine, device, profile, lock");
   app.add_subcommand("version", "Print version, commit and build");
-  CLI::App* completion = app.add_subcommand("completion", "Print a completion script: source <(weft completion bash)");
-  completion->add_option("shell", a.shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  CLI::App* completion =
+      app.add_subcommand("completion", "Print a completion script: source <(weft completion bash)");
+  completion->add_option("shell", a.shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
 }
 
 ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
@@ -121,7 +139,8 @@ ExitCode guarded(const CLI::App& app, const Arguments& arguments, Context& conte
   try {
     return run(app, arguments, context);
   } catch (const config::ConfigErrors& errors) {
-    for (const config::ConfigError& error : errors.errors()) context.err << config::to_string(error) << '\n';
+    for (const config::ConfigError& error : errors.errors())
+      context.err << config::to_string(error) << '\n';
     return ExitCode::bad_input;
   } catch (const UsageError& error) {
     context.err << "weft: " << error.what() << '\n';
@@ -137,7 +156,8 @@ ExitCode guarded(const CLI::App& app, const Arguments& arguments, Context& conte
     return ExitCode::failed;
   } catch (const std::exception& error) {
     context.err << "weft: internal error: " << error.what()
-                << "\nThis is a fault of weft, not of your files. Please report it with the files that cause it.\n";
+                << "\nThis is a fault of weft, not of your files. Please report it with the files "
+                   "that cause it.\n";
     return ExitCode::internal;
   }
 }
@@ -145,9 +165,10 @@ ExitCode guarded(const CLI::App& app, const Arguments& arguments, Context& conte
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("weft decides how computation and communication of a large model should be overlapped,\n"
-               "before anything is deployed.",
-               "weft");
+  CLI::App app(
+      "weft decides how computation and communication of a large model should be overlapped,\n"
+      "before anything is deployed.",
+      "weft");
   Arguments arguments;
   describe(app, arguments);
   try {
@@ -160,7 +181,8 @@ int main(int argc, char** argv) {
   Context context{std::cout, std::cerr};
   context.format = arguments.format == "json" ? Format::json : Format::text;
   const bool plain = std::getenv("NO_COLOR") != nullptr;
-  context.colour = arguments.colour == "always" || (arguments.colour == "auto" && isatty(STDOUT_FILENO) != 0 && !plain);
+  context.colour = arguments.colour == "always" ||
+                   (arguments.colour == "auto" && isatty(STDOUT_FILENO) != 0 && !plain);
   context.progress = isatty(STDERR_FILENO) != 0;
   context.search.configs.assign(arguments.configs.begin(), arguments.configs.end());
   context.search.installed = installed_share();

@@ -20,16 +20,21 @@ const model::Schedule& schedule_named(const std::string& name) {
   std::vector<std::string_view> names;
   for (const model::Schedule* each : model::all_schedules()) names.push_back(each->info().name);
   const auto nearest = nearest_name(name, names);
-  throw UsageError(nearest ? fmt::format("there is no schedule \"{}\" (did you mean \"{}\"?)", name, *nearest)
-                           : fmt::format("there is no schedule \"{}\" (schedules: {})", name, fmt::join(names, ", ")));
+  throw UsageError(
+      nearest ? fmt::format("there is no schedule \"{}\" (did you mean \"{}\"?)", name, *nearest)
+              : fmt::format("there is no schedule \"{}\" (schedules: {})", name,
+                            fmt::join(names, ", ")));
 }
 
-void pin_knobs(const std::vector<std::string>& texts, const model::Schedule& schedule, model::Knobs& knobs) {
+void pin_knobs(const std::vector<std::string>& texts, const model::Schedule& schedule,
+               model::Knobs& knobs) {
   model::Knobs pinned;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) throw UsageError(fmt::format("--knob wants name=value, not \"{}\"", text));
-    pinned.set(text.substr(0, equals), model::parse_knob(std::string_view(text).substr(equals + 1)));
+    if (equals == std::string::npos)
+      throw UsageError(fmt::format("--knob wants name=value, not \"{}\"", text));
+    pinned.set(text.substr(0, equals),
+               model::parse_knob(std::string_view(text).substr(equals + 1)));
   }
   const std::vector<std::string> faults = model::faults_of(pinned, schedule.info().knobs);
   if (!faults.empty()) throw UsageError(fmt::format("{}", fmt::join(faults, "\n      ")));
@@ -38,14 +43,16 @@ void pin_knobs(const std::vector<std::string>& texts, const model::Schedule& sch
 
 }  // namespace
 
-model::Scenario load_scenario(const std::string& file, const Pinned& pinned, const Context& context) {
+model::Scenario load_scenario(const std::string& file, const Pinned& pinned,
+                              const Context& context) {
   model::Scenario scenario = model::read_scenario(file, context.search);
   auto* boundary = std::get_if<model::BoundaryScenario>(&scenario.what);
   auto* whole = std::get_if<model::ModelScenario>(&scenario.what);
   if (pinned.schedule) {
     const model::Schedule& schedule = schedule_named(*pinned.schedule);
     if (boundary != nullptr) {
-      if (boundary->schedule != pinned.schedule) boundary->knobs = model::Knobs(schedule.info().knobs);
+      if (boundary->schedule != pinned.schedule)
+        boundary->knobs = model::Knobs(schedule.info().knobs);
       boundary->schedule = pinned.schedule;
     } else if (whole != nullptr) {
       whole->schedules = {*pinned.schedule};
@@ -73,7 +80,8 @@ model::Scenario load_scenario(const std::string& file, const Pinned& pinned, con
     } else if (*pinned.fidelity == "contended") {
       scenario.fidelity = sim::Fidelity::contended;
     } else {
-      throw UsageError(fmt::format("there is no fidelity \"{}\" (ideal, alpha_beta, contended)", *pinned.fidelity));
+      throw UsageError(fmt::format("there is no fidelity \"{}\" (ideal, alpha_beta, contended)",
+                                   *pinned.fidelity));
     }
   }
   return scenario;

@@ -46,31 +46,34 @@ Simulated of_pipeline(const model::PipelineScenario& pipeline) {
   result.figures = model::pipeline_figures(pipeline);
   result.boundaries.push_back({"pipeline", "pipeline", {}, result.figures});
   if (pipeline.claim) result.findings = model::examine(*pipeline.claim);
-  result.what = fmt::format("{} chunk(s) of {} compute and {} communication", pipeline.chunks, pipeline.compute,
-                            pipeline.communication);
+  result.what = fmt::format("{} chunk(s) of {} compute and {} communication", pipeline.chunks,
+                            pipeline.compute, pipeline.communication);
   return result;
 }
 
 // A boundary or a model: what the plan picks, or what the scenario fixes.
 Simulated of_plan(const model::Scenario& scenario, bool explain, Context& context) {
-  const model::Plan plan = run_plan(scenario, {.threads = 0, .exhaustive = false, .explain = explain}, context);
+  const model::Plan plan =
+      run_plan(scenario, {.threads = 0, .exhaustive = false, .explain = explain}, context);
   if (plan.layouts.empty()) throw NothingFits(plan);
   const model::LayoutPlan& layout = plan.layouts.front();
   Simulated result;
-  const model::LayerProgramView view = model::view_of(plan, layout);
-  result.machine = view.machine;
-  result.program = view.program;
+  model::PlanView view = model::view_of(plan, layout);
+  result.machine = std::move(view.machine);
+  result.program = std::move(view.program);
   result.effects = sim::effects_of(scenario.fidelity);
   result.figures = view.figures;
   result.what = view.what;
-  for (const model::BoundaryPlan& boundary : layout.boundaries) result.boundaries.push_back(boundary.figures);
+  for (const model::BoundaryPlan& boundary : layout.boundaries)
+    result.boundaries.push_back(boundary.figures);
   if (explain) result.attribution = view.attribution;
   result.band = plan.band;
   result.assumed = plan.assumed;
   return result;
 }
 
-void write_text(const SimulateOptions& options, const model::Scenario& scenario, const Simulated& s, Context& context) {
+void write_text(const SimulateOptions& options, const model::Scenario& scenario, const Simulated& s,
+                Context& context) {
   context.out << fmt::format("{}: {}\n", scenario.name, s.what);
   if (options.timeline) {
     LaneSink lanes(s.machine, s.program);
@@ -85,23 +88,28 @@ void write_text(const SimulateOptions& options, const model::Scenario& scenario,
   }
   if (!s.findings.empty()) context.out << "claim\n" << describe(s.findings);
   if (!s.assumed.empty()) {
-    context.out << fmt::format("{} numbers of machine and profile are assumed; --format json lists them\n",
-                               s.assumed.size());
+    context.out << fmt::format(
+        "{} numbers of machine and profile are assumed; --format json lists them\n",
+        s.assumed.size());
   }
 }
 
 void write_json(const model::Scenario& scenario, const Simulated& s, Context& context) {
-  Value object = Value::object({{"schema", "weft.simulation/1"}, {"name", scenario.name}, {"what", s.what}});
+  Value object =
+      Value::object({{"schema", "weft.simulation/1"}, {"name", scenario.name}, {"what", s.what}});
   add_figures(s.figures, object);
   Value boundaries = Value::array();
   for (const model::BoundaryFigures& boundary : s.boundaries) boundaries.push(to_value(boundary));
   object.set("boundaries", std::move(boundaries));
   if (s.attribution) object.set("attribution", to_value(*s.attribution));
-  if (s.band) object.set("error_band", Value::object({{"fraction", s.band->fraction}, {"reference", s.band->source.reference}}));
+  if (s.band)
+    object.set("error_band", Value::object({{"fraction", s.band->fraction},
+                                            {"reference", s.band->source.reference}}));
   if (!s.findings.empty()) {
     Value findings = Value::array();
     for (const model::ClaimFinding& finding : s.findings) {
-      findings.push(Value::object({{"name", finding.name}, {"holds", finding.holds}, {"sentence", finding.sentence}}));
+      findings.push(Value::object(
+          {{"name", finding.name}, {"holds", finding.holds}, {"sentence", finding.sentence}}));
     }
     object.set("claim", std::move(findings));
   }
@@ -116,16 +124,20 @@ ExitCode simulate(const SimulateOptions& options, Context& context) {
   Simulated simulated;
   try {
     const auto* pipeline = std::get_if<model::PipelineScenario>(&scenario.what);
-    simulated = pipeline != nullptr ? of_pipeline(*pipeline) : of_plan(scenario, options.explain, context);
+    simulated =
+        pipeline != nullptr ? of_pipeline(*pipeline) : of_plan(scenario, options.explain, context);
   } catch (const NothingFits& nothing) {
-    context.out << (context.format == Format::json ? config::to_json(to_value(nothing.plan)) : describe(nothing.plan, 1));
+    context.out << (context.format == Format::json ? config::to_json(to_value(nothing.plan))
+                                                   : describe(nothing.plan, 1));
     return ExitCode::failed;
   }
   if (options.trace) {
     LaneSink lanes(simulated.machine, simulated.program);
     sim::RecordSink* sink = &lanes;
-    static_cast<void>(sim::run(simulated.machine, simulated.program, {simulated.effects, {}}, {&sink, 1}));
-    config::write_file(*options.trace, [&](std::ostream& out) { write_trace(lanes, scenario.name, out); });
+    static_cast<void>(
+        sim::run(simulated.machine, simulated.program, {simulated.effects, {}}, {&sink, 1}));
+    config::write_file(*options.trace,
+                       [&](std::ostream& out) { write_trace(lanes, scenario.name, out); });
   }
   if (context.format == Format::json) {
     write_json(scenario, simulated, context);

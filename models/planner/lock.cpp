@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/planner/lock.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "configs/reader/document.hpp"
+#include "configs/reader/strict_object.hpp"
+#include "models/planner/read_scenario.hpp"
+#include "models/schedules/registry.hpp"
+#include "sim/units/format.hpp"
+
+namespace weft::model {
+namespace {
+
+using config::StrictObject;
+using config::Value;
+
+std::string layout_text(const LayoutPlan& layout) {
+  return fmt::format("tp={}{}{}", layout.layout.tp, layout.layout.sequence_parallel ? " sp" : "",
+                     layout.order == RankOrder::scattered ? " scattered" : "");
+}
+
+Knobs knobs_of(const Value* value) {
+  Knobs knobs;
+  if (value == nullptr || !value->is_object()) return knobs;
+  for (const config::Member& member : value->members()) {
+    if (member.value.is_integer()) knobs.set(member.key, member.value.as_integer());
+    if (member.value.is_string()) knobs.set(member.key, member.value.as_string());
+  }
+  return knobs;
+}
+
+LockedPick read_pick(StrictObject& object) {
+  LockedPick pick;
+  pick.boundary = object.required<std::string>({"boundary", "its name"});
+  pick.schedule = object.required<std::string>({"schedule", "that was picked"});
+  pick.knobs = knobs_of(object.any({"knobs", "of the schedule"}, true));
+  pick.overlapped = object.required<Duration>({"overlapped", "D when it was locked"});
+  // Exposed time can be negative, so it is a count of picoseconds.
+  pick.exposed =
+      Duration::from_ps(object.required<std::int64_t>({"exposed_ps", "D - A when it was locked"}));
+  return pick;
+}
+
+Lock lock_fields(StrictObject& object, const config::SearchPath& search) {
+  Lock lock;
+  object.schema("weft.lock/1", "the picks of a plan");
+  lock.scenario =
+      config::required_file(object, {"scenario", "file of the scenario"}, search).string();
+  lock.layout = object.optional<std::string>({"layout", "that was picked, as --layout takes it"})
+                    .value_or("");
+  lock.picks = object.required_list({"picks", "one a boundary"}, read_pick);
+  lock.step = object.required<Duration>({"step", "one pass, when it was locked"});
+  lock.exposed = Duration::from_ps(
+      object.required<std::int64_t>({"exposed_ps", "of all boundaries together"}));
+  return lock;
+}
+
+std::string pick_text(const std::string& schedule, const Knobs& knobs) {
+  return knobs.values().empty() ? schedule : fmt::format("{} {}", schedule, knobs.to_text());
+}
+
+CheckedPick compare(const LockedPick& locked, const BoundaryPlan& now, const ErrorBand& band,
+                    const Site& site, const sim::Effects& effects) {
+  CheckedPick result;
+  result.boundary = locked.boundary;
+  const Figures& figures = now.figures.figures;
+  const Duration allowed = Duration::from_ps(
+      static_cast<std::int64_t>(band.fraction * static_cast<double>(locked.overlapped.ps())));
+  const bool same = locked.schedule == now.figures.schedule && locked.knobs == now.figures.knobs;
+  if (!same) {
+    result.flipped = true;
+    const Schedule* schedule = find_schedule(locked.schedule);
+    std::string cost = "is no longer in the catalogue";
+    if (schedule != nullptr) {
+      const bool legal = faults_of(locked.knobs, schedule->info().knobs).empty() &&
+                         schedule->refusals(now.boundary, locked.knobs, site).empty();
+      if (!legal) {
+        cost = "is no longer legal";
+      } else {
+        const Duration old =
+            overlapped_only(now.boundary, {schedule, locked.knobs}, site, effects).overlapped;
+        cost = fmt::format("would now take {}, {} more", old, old - figures.overlapped);
+      }
+    }
+    result.sentence =
+        fmt::format("the pick is now {} ({}); the locked {} {}",
+                    pick_text(now.figures.schedule, now.figures.knobs), figures.overlapped,
+                    pick_text(locked.schedule, locked.knobs), cost);
+  } else if (figures.exposed() > locked.exposed + allowed) {
+    result.regressed = true;
+    result.sentence =
+        fmt::format("exposed time grew from {} to {}, more than the {} that the error band allows",
+                    locked.exposed, figures.exposed(), allowed);
+  } else {
+    result.sentence =
+        fmt::format("{} holds: exposed {}, locked at {}", pick_text(locked.schedule, locked.knobs),
+                    figures.exposed(), locked.exposed);
+  }
+  return result;
+}
+
+}  // namespace
+
+Lock lock_of(const Plan& plan, const std::filesystem::path& place) {
+  const LayoutPlan& best = plan.layouts.front();
+  Lock lock;
+  std::error_code error;
+  const auto relative =
+      std::filesystem::relative(std::filesystem::absolute(plan.scenario.file),
+                                std::filesystem::absolute(place).parent_path(), error);
+  lock.scenario = error ? plan.scenario.file : relative.string();
+  if (!best.layers.empty()) lock.layout = layout_text(best);
+  for (const BoundaryPlan& boundary : best.boundaries) {
+    const Figures& figures = boundary.figures.figures;
+    lock.picks.push_back({boundary.boundary.name, boundary.figures.schedule, boundary.figures.knobs,
+                          figures.overlapped, figures.exposed()});
+    lock.exposed += figures.exposed() * boundary.occurrences;
+  }
+  lock.step = best.step;
+  return lock;
+}
+
+Value to_value(const Lock& lock) {
+  Value object = Value::object({{"schema", "weft.lock/1"}, {"scenario", lock.scenario}});
+  if (!lock.layout.empty()) object.set("layout", lock.layout);
+  Value picks = Value::array();
+  for (const LockedPick& pick : lock.picks) {
+    Value knobs = Value::object();
+    for (const auto& [name, value] : pick.knobs.values()) {
+      if (const auto* count = std::get_if<std::int64_t>(&value)) {
+        knobs.set(name, *count);
+      } else {
+        knobs.set(name, std::get<std::string>(value));
+      }
+    }
+    picks.push(Value::object({{"boundary", pick.boundary},
+                              {"schedule", pick.schedule},
+                              {"knobs", std::move(knobs)},
+                              {"overlapped", config::to_value(pick.overlapped)},
+                              {"exposed_ps", pick.exposed.ps()}}));
+  }
+  object.set("picks", std::move(picks))
+      .set("step", config::to_value(lock.step))
+      .set("exposed_ps", lock.exposed.ps());
+  return object;
+}
+
+Lock read_lock(const std::filesystem::path& file, const config::SearchPath& search) {
+  const config::Document document = config::Document::load(file);
+  StrictObject object(document);
+  Lock lock = lock_fields(object, search);
+  object.finish();
+  return lock;
+}
+
+config::TypeDescription describe_lock() {
+  return config::describe([](StrictObject& object) { return lock_fields(object, {}).layout; });
+}
+
+bool CheckResult::failed() const {
+  return layout_flipped || std::any_of(picks.begin(), picks.end(),
+                                       [](const CheckedPick& pick) { return pick.failed(); });
+}
+
+CheckResult check(const Lock& lock, const config::SearchPath& search, const PlanOptions& options) {
+  const Scenario scenario = read_scenario(lock.scenario, search);
+  const Plan plan = make_plan(scenario, search, options);
+  CheckResult result;
+  if (plan.layouts.empty()) {
+    result.layout_flipped = true;
+    result.layout_sentence = "nothing fits any more";
+    return result;
+  }
+  // Boundaries are compared under the locked layout where it is still there.
+  const auto same =
+      std::find_if(plan.layouts.begin(), plan.layouts.end(), [&](const LayoutPlan& layout) {
+        return lock.layout.empty() || layout_text(layout) == lock.layout;
+      });
+  if (same == plan.layouts.end()) {
+    result.layout_flipped = true;
+    result.layout_sentence = fmt::format("the locked layout {} no longer fits; the pick is {}",
+                                         lock.layout, layout_text(plan.layouts.front()));
+    return result;
+  }
+  if (same != plan.layouts.begin()) {
+    result.layout_flipped = true;
+    result.layout_sentence = fmt::format(
+        "the layout is now {} with {} a step; the locked {} takes {}",
+        layout_text(plan.layouts.front()), plan.layouts.front().step, lock.layout, same->step);
+  }
+  for (const LockedPick& locked : lock.picks) {
+    const auto now = std::find_if(
+        same->boundaries.begin(), same->boundaries.end(),
+        [&](const BoundaryPlan& boundary) { return boundary.boundary.name == locked.boundary; });
+    if (now == same->boundaries.end()) {
+      result.picks.push_back(
+          {locked.boundary, true, false, "the model no longer has this boundary"});
+      continue;
+    }
+    result.picks.push_back(
+        compare(locked, *now, plan.band, *same->site, sim::effects_of(scenario.fidelity)));
+  }
+  return result;
+}
+
+}  // namespace weft::model

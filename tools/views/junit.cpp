@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/views/junit.hpp"
+
+#include <fmt/format.h>
+
+namespace weft::tool {
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        // Control characters have no place in XML 1.0.
+        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string junit_report(const std::string& suite, const model::CheckResult& result) {
+  std::string cases;
+  std::size_t failures = 0;
+  const auto add = [&](const std::string& name, bool failed, const std::string& sentence) {
+    cases += fmt::format("    <testcase classname=\"weft.check\" name=\"{}\"", escaped(name));
+    if (failed) {
+      ++failures;
+      cases +=
+          fmt::format(">\n      <failure message=\"{}\"/>\n    </testcase>\n", escaped(sentence));
+    } else {
+      cases += "/>\n";
+    }
+  };
+  add("layout", result.layout_flipped, result.layout_sentence);
+  for (const model::CheckedPick& pick : result.picks)
+    add(pick.boundary, pick.failed(), pick.sentence);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" "
+      "tests=\"{}\" "
+      "failures=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
+      escaped(suite), result.picks.size() + 1, failures, cases);
+}
+
+}  // namespace weft::tool

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft plan`: layouts, schedules and knobs, ranked, with a reason for each pick.
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "configs/reader/atomic_file.hpp"
+#include "configs/reader/json_writer.hpp"
+#include "models/planner/lock.hpp"
+#include "tools/views/plan_view.hpp"
+#include "tools/weft/commands.hpp"
+#include "tools/weft/planning.hpp"
+
+namespace weft::tool {
+
+ExitCode plan(const PlanOptions& options, Context& context) {
+  const model::Scenario scenario = load_scenario(options.scenario, options.pinned, context);
+  const model::Plan made =
+      run_plan(scenario, {options.threads, options.exhaustive, options.explain}, context);
+  if (options.lock && !made.layouts.empty()) {
+    config::write_file(*options.lock,
+                       config::to_json(model::to_value(model::lock_of(made, *options.lock))));
+  }
+  if (context.format == Format::json) {
+    context.out << config::to_json(to_value(made));
+  } else {
+    context.out << describe(made, options.top);
+    if (options.lock && !made.layouts.empty())
+      context.out << fmt::format("picks locked in {}\n", *options.lock);
+  }
+  return made.layouts.empty() ? ExitCode::failed : ExitCode::ok;
+}
+
+}  // namespace weft::tool
