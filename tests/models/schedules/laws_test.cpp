@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The laws of every schedule of the catalogue: a new one is tested here with no test edited.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/planner/evaluate.hpp"
+#include "models/schedules/delivery.hpp"
+#include "models/schedules/registry.hpp"
+#include "sim/controls.hpp"
+#include "sim/run.hpp"
+#include "tests/models/schedules/sites.hpp"
+
+namespace weft::model {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+struct Case {
+  Boundary boundary;
+  Site site;
+};
+
+// Small products on small groups: every law is about structure, and structure shows at any size.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const int ranks : {2, 4, 8}) {
+    for (const BoundaryKind kind : every_boundary_kind) {
+      all.push_back({make_boundary(kind, {256L * ranks, 512, 512}, {}, ranks), test_site("h200x8.json", ranks)});
+    }
+  }
+  return all;
+}
+
+// Calls visit(schedule, knobs, case) for every legal point, each program once.
+template <class Visit>
+void each_point(Visit&& visit) {
+  for (const Case& each : cases()) {
+    for (const Schedule* schedule : all_schedules()) {
+      std::vector<Knobs> seen;
+      for (const Knobs& knobs : all_combinations(schedule->info().knobs)) {
+        if (!schedule->refusals(each.boundary, knobs, each.site).empty()) continue;
+        const Knobs normal = schedule->normalised(each.boundary, knobs, each.site);
+        if (std::find(seen.begin(), seen.end(), normal) != seen.end()) continue;
+        seen.push_back(normal);
+        SCOPED_TRACE(each.boundary.name + " on " + std::to_string(each.site.ranks()) + ": " + schedule->info().name +
+                     " " + normal.to_text());
+        visit(*schedule, normal, each);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(Catalogue, HoldsTheseSchedules) {
+  std::vector<std::string> names;
+  for (const Schedule* schedule : all_schedules()) names.push_back(schedule->info().name);
+  EXPECT_THAT(names, ElementsAre("chunked", "device_flag", "serial"));
+}
+
+TEST(Catalogue, EveryScheduleSaysWhatItIsAndWhereItIsFrom) {
+  for (const Schedule* schedule : all_schedules()) {
+    const ScheduleInfo& info = schedule->info();
+    EXPECT_FALSE(info.summary.empty()) << info.name;
+    EXPECT_FALSE(info.citation.empty()) << info.name;
+    for (const KnobSpec& knob : info.knobs) {
+      EXPECT_FALSE(knob.meaning.empty()) << info.name << " " << knob.name;
+      EXPECT_THAT(knob.values, testing::Contains(knob.default_value)) << info.name << " " << knob.name;
+    }
+  }
+}
+
+// Each rank receives each element that it needs exactly once, and each addend enters each sum exactly once.
+TEST(EverySchedule, DeliversEachElementOnce) {
+  each_point([](const Schedule& schedule, const Knobs& knobs, const Case& each) {
+    const auto transfers = schedule.transfers(each.boundary, knobs, each.site);
+    ASSERT_EQ(transfers.size(), each.boundary.collectives.size());
+    for (std::size_t c = 0; c < transfers.size(); ++c) {
+      EXPECT_THAT(delivery_faults(each.boundary.collectives[c], transfers[c]), IsEmpty());
+    }
+  });
+}
+
+// No port sees less than what its rank needs and does not have; without help from a switch, that much enters it.
+TEST(EverySchedule, PortsCarryAtLeastTheCutBound) {
+  each_point([](const Schedule& schedule, const Knobs& knobs, const Case& each) {
+    const auto transfers = schedule.transfers(each.boundary, knobs, each.site);
+    for (std::size_t c = 0; c < transfers.size(); ++c) {
+      const BoundaryCollective& collective = each.boundary.collectives[c];
+      const std::vector<PortBytes> ports = port_bytes(collective, transfers[c]);
+      for (int rank = 0; rank < collective.group; ++rank) {
+        EXPECT_GE(ports[static_cast<std::size_t>(rank)].ingress, cut_bound(collective, rank)) << "rank " << rank;
+      }
+    }
+  });
+}
+
+Duration time_of(const Site& site, const sim::Program& program, const sim::Effects& effects) {
+  return sim::run(site.built.machine, program, {effects, {}}).end - TimePoint();
+}
+
+// With transfers, hops and the communication CTAs' holdings free, only the schedule's own compute is left.
+TEST(EverySchedule, WithFreeCommunicationTakesItsOwnCompute) {
+  sim::Effects free;
+  free.transport = false;
+  free.launch_and_sync = false;
+  free.residency = false;
+  free.sm_share = false;
+  free.hbm_share = false;
+  each_point([&](const Schedule& schedule, const Knobs& knobs, const Case& each) {
+    const sim::Program program = boundary_program(each.boundary, {&schedule, knobs}, each.site);
+    EXPECT_EQ(time_of(each.site, program, free), time_of(each.site, sim::without_communication(program), free));
+  });
+}
+
+// Nothing beats its own bound, nor the search's pruning would be wrong.
+TEST(EverySchedule, NeverBeatsItsBound) {
+  each_point([](const Schedule& schedule, const Knobs& knobs, const Case& each) {
+    const sim::Program program = boundary_program(each.boundary, {&schedule, knobs}, each.site);
+    EXPECT_GE(time_of(each.site, program, {}), schedule.lower_bound(each.boundary, knobs, each.site));
+  });
+}
+
+// D is at least what either side needs on its resources, and never less than A_s or B_s without hops.
+TEST(EverySchedule, IllegalKnobsAreRefusedWithTheRule) {
+  for (const Case& each : cases()) {
+    for (const Schedule* schedule : all_schedules()) {
+      for (const Knobs& knobs : all_combinations(schedule->info().knobs)) {
+        for (const std::string& refusal : schedule->refusals(each.boundary, knobs, each.site)) {
+          EXPECT_GT(refusal.size(), 20U) << schedule->info().name << " " << knobs.to_text();
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::model
