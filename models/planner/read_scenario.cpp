@@ -161,16 +161,21 @@ BoundaryScenario read_boundary(StrictObject& object, const config::SearchPath& s
 
 // ---- model -------------------------------------------------------------------------------------------------
 
-TrainingMemory read_training(StrictObject& object) {
-  TrainingMemory training;
-  training.master_weights =
-      object.defaulted<DType>({"master_weights", "of the optimiser"}, DType::fp32);
-  training.gradients =
-      object.defaulted<DType>({"gradients", "of the weights, as they are kept"}, DType::fp32);
-  training.states = object.defaulted<DType>({"states", "Adam's two moments"}, DType::fp32);
-  training.zero = object.defaulted<int>(
-      {"zero", "what the replicas share out: 0 nothing, 1 states, 2 gradients, 3 weights"}, 0,
-      between(0, 3));
+// What training keeps in memory; the dtype of the weights' gradients is a format of the workload.
+struct Training {
+  OptimizerSpec optimizer;
+  std::optional<DType> gradients;
+};
+
+Training read_training(StrictObject& object) {
+  Training training;
+  training.optimizer.master = object.defaulted<DType>({"master_weights", "the optimiser's copy of the weights"}, DType::fp32);
+  training.optimizer.moments = object.defaulted<DType>({"moments", "Adam's two moments"}, DType::fp32);
+  training.gradients = object.optional<DType>({"gradients", "of the weights, as they are kept; absent: as the weights"});
+  training.optimizer.zero = object.defaulted<int>(
+      {"zero", "what the replicas share out: 0 nothing, 1 states, 2 gradients too, 3 weights too"}, 0, between(0, 3));
+  training.optimizer.microbatches_in_flight = object.defaulted<std::int64_t>(
+      {"microbatches_in_flight", "whose activations are kept at once"}, 1, between<std::int64_t>(1, 4096));
   return training;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -39,7 +40,7 @@ class Writer {
 
   void write(const LaneSink& lanes, const std::string& name) {
     json_.begin_object().member("displayTimeUnit", "ns").key("otherData").begin_object();
-    json_.member("producer", "weft").member("name", name).end_object();
+    json_.member("producer", "weft").member("name", std::string_view(name)).end_object();
     json_.key("traceEvents").begin_array();
     for (const RankLanes& rank : lanes.ranks()) rank_events(rank);
     std::int64_t id = 0;
@@ -55,7 +56,7 @@ class Writer {
         .member("name", what)
         .member("pid", process)
         .member("tid", thread);
-    json_.key("args").begin_object().member("name", name).end_object().end_object();
+    json_.key("args").begin_object().member("name", std::string_view(name)).end_object().end_object();
   }
 
   void rank_events(const RankLanes& rank) {
@@ -68,11 +69,11 @@ class Writer {
       for (const LaneSpan& span : lane.spans) {
         json_.begin_object()
             .member("ph", "X")
-            .member("name", span.label)
+            .member("name", std::string_view(span.label))
             .member("cat", category(lane.kind));
         json_.member("pid", process).member("tid", thread).member("ts", micros(span.start));
         json_.member("dur", micros(span.end - span.start)).key("args").begin_object();
-        json_.member("boundary", span.boundary).member("chunk", span.chunk);
+        json_.member("boundary", std::string_view(span.boundary)).member("chunk", span.chunk);
         if (span.ctas > 0) json_.member("ctas", span.ctas);
         json_.end_object().end_object();
       }
@@ -83,7 +84,7 @@ class Writer {
     const auto point = [&](const char* phase, sim::RankId rank, TimePoint at) {
       json_.begin_object()
           .member("ph", phase)
-          .member("name", arrow.label)
+          .member("name", std::string_view(arrow.label))
           .member("cat", "signal")
           .member("id", id);
       json_.member("pid", static_cast<std::int64_t>(rank.value()))
@@ -100,7 +101,7 @@ class Writer {
     for (const LinkLoad& load : link.loads) {
       json_.begin_object()
           .member("ph", "C")
-          .member("name", link.name)
+          .member("name", std::string_view(link.name))
           .member("pid", 0)
           .member("ts", micros(load.at));
       json_.key("args")
