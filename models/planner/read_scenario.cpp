@@ -169,13 +169,18 @@ struct Training {
 
 Training read_training(StrictObject& object) {
   Training training;
-  training.optimizer.master = object.defaulted<DType>({"master_weights", "the optimiser's copy of the weights"}, DType::fp32);
-  training.optimizer.moments = object.defaulted<DType>({"moments", "Adam's two moments"}, DType::fp32);
-  training.gradients = object.optional<DType>({"gradients", "of the weights, as they are kept; absent: as the weights"});
+  training.optimizer.master = object.defaulted<DType>(
+      {"master_weights", "the optimiser's copy of the weights"}, DType::fp32);
+  training.optimizer.moments =
+      object.defaulted<DType>({"moments", "Adam's two moments"}, DType::fp32);
+  training.gradients = object.optional<DType>(
+      {"gradients", "of the weights, as they are kept; absent: as the weights"});
   training.optimizer.zero = object.defaulted<int>(
-      {"zero", "what the replicas share out: 0 nothing, 1 states, 2 gradients too, 3 weights too"}, 0, between(0, 3));
+      {"zero", "what the replicas share out: 0 nothing, 1 states, 2 gradients too, 3 weights too"},
+      0, between(0, 3));
   training.optimizer.microbatches_in_flight = object.defaulted<std::int64_t>(
-      {"microbatches_in_flight", "whose activations are kept at once"}, 1, between<std::int64_t>(1, 4096));
+      {"microbatches_in_flight", "whose activations are kept at once"}, 1,
+      between<std::int64_t>(1, 4096));
   return training;
 }
 

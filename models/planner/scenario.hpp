@@ -86,7 +86,7 @@ struct ModelScenario {
   WorkloadSpec work;  ///< of one replica
   Objective objective = Objective::latency;
   LayoutChoice layout;
-  OptimizerSpec optimizer;  ///< in the backward phase
+  OptimizerSpec optimizer;             ///< in the backward phase
   std::vector<std::string> schedules;  ///< that the search may use; empty: all
 };
 

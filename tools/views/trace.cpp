@@ -56,7 +56,11 @@ class Writer {
         .member("name", what)
         .member("pid", process)
         .member("tid", thread);
-    json_.key("args").begin_object().member("name", std::string_view(name)).end_object().end_object();
+    json_.key("args")
+        .begin_object()
+        .member("name", std::string_view(name))
+        .end_object()
+        .end_object();
   }
 
   void rank_events(const RankLanes& rank) {

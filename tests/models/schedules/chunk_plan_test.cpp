@@ -23,7 +23,8 @@ TEST(ChunkPlan, CutsEveryRowOnce) {
                   const RowRange shard = shard_of(rows, ranks, piece.owner);
                   EXPECT_LE(shard.begin, piece.rows.begin);
                   EXPECT_GE(shard.end, piece.rows.end);
-                  for (std::int64_t row = piece.rows.begin; row < piece.rows.end; ++row) ++seen[static_cast<std::size_t>(row)];
+                  for (std::int64_t row = piece.rows.begin; row < piece.rows.end; ++row)
+                    ++seen[static_cast<std::size_t>(row)];
                 }
               }
               EXPECT_EQ(seen, std::vector<int>(static_cast<std::size_t>(rows), 1));

@@ -17,7 +17,9 @@ std::vector<KnobSpec> specs() {
           {"transport", "who", {"sm", "copy_engine"}, "sm", ""}};
 }
 
-TEST(Knobs, StartAtTheirDefaults) { EXPECT_EQ(Knobs(specs()).to_text(), "chunks=1 transport=sm"); }
+TEST(Knobs, StartAtTheirDefaults) {
+  EXPECT_EQ(Knobs(specs()).to_text(), "chunks=1 transport=sm");
+}
 
 TEST(Knobs, NameWhatIsWrongAndWhatWouldBeRight) {
   Knobs knobs;

@@ -26,7 +26,8 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const int ranks : {2, 4, 8}) {
     for (const BoundaryKind kind : every_boundary_kind) {
-      all.push_back({make_boundary(kind, {256L * ranks, 512, 512}, {}, ranks), test_site("h200x8.json", ranks)});
+      all.push_back({make_boundary(kind, {256L * ranks, 512, 512}, {}, ranks),
+                     test_site("h200x8.json", ranks)});
     }
   }
   return all;
@@ -43,8 +44,8 @@ void each_point(Visit&& visit) {
         const Knobs normal = schedule->normalised(each.boundary, knobs, each.site);
         if (std::find(seen.begin(), seen.end(), normal) != seen.end()) continue;
         seen.push_back(normal);
-        SCOPED_TRACE(each.boundary.name + " on " + std::to_string(each.site.ranks()) + ": " + schedule->info().name +
-                     " " + normal.to_text());
+        SCOPED_TRACE(each.boundary.name + " on " + std::to_string(each.site.ranks()) + ": " +
+                     schedule->info().name + " " + normal.to_text());
         visit(*schedule, normal, each);
         if (testing::Test::HasFailure()) return;
       }
@@ -65,7 +66,8 @@ TEST(Catalogue, EveryScheduleSaysWhatItIsAndWhereItIsFrom) {
     EXPECT_FALSE(info.citation.empty()) << info.name;
     for (const KnobSpec& knob : info.knobs) {
       EXPECT_FALSE(knob.meaning.empty()) << info.name << " " << knob.name;
-      EXPECT_THAT(knob.values, testing::Contains(knob.default_value)) << info.name << " " << knob.name;
+      EXPECT_THAT(knob.values, testing::Contains(knob.default_value))
+          << info.name << " " << knob.name;
     }
   }
 }
@@ -89,7 +91,8 @@ TEST(EverySchedule, PortsCarryAtLeastTheCutBound) {
       const BoundaryCollective& collective = each.boundary.collectives[c];
       const std::vector<PortBytes> ports = port_bytes(collective, transfers[c]);
       for (int rank = 0; rank < collective.group; ++rank) {
-        EXPECT_GE(ports[static_cast<std::size_t>(rank)].ingress, cut_bound(collective, rank)) << "rank " << rank;
+        EXPECT_GE(ports[static_cast<std::size_t>(rank)].ingress, cut_bound(collective, rank))
+            << "rank " << rank;
       }
     }
   });
@@ -109,7 +112,8 @@ TEST(EverySchedule, WithFreeCommunicationTakesItsOwnCompute) {
   free.hbm_share = false;
   each_point([&](const Schedule& schedule, const Knobs& knobs, const Case& each) {
     const sim::Program program = boundary_program(each.boundary, {&schedule, knobs}, each.site);
-    EXPECT_EQ(time_of(each.site, program, free), time_of(each.site, sim::without_communication(program), free));
+    EXPECT_EQ(time_of(each.site, program, free),
+              time_of(each.site, sim::without_communication(program), free));
   });
 }
 
@@ -117,7 +121,8 @@ TEST(EverySchedule, WithFreeCommunicationTakesItsOwnCompute) {
 TEST(EverySchedule, NeverBeatsItsBound) {
   each_point([](const Schedule& schedule, const Knobs& knobs, const Case& each) {
     const sim::Program program = boundary_program(each.boundary, {&schedule, knobs}, each.site);
-    EXPECT_GE(time_of(each.site, program, {}), schedule.lower_bound(each.boundary, knobs, each.site));
+    EXPECT_GE(time_of(each.site, program, {}),
+              schedule.lower_bound(each.boundary, knobs, each.site));
   });
 }
 

@@ -14,10 +14,13 @@ namespace weft::model {
 /// The first `ranks` GPUs of a shipped machine, with its own profile.
 inline Site test_site(const std::string& machine, int ranks, bool scattered = false,
                       const std::vector<topology::Override>& overrides = {}) {
-  const auto spec = topology::read_machine(std::filesystem::path("configs/machines") / machine).spec;
+  const auto spec =
+      topology::read_machine(std::filesystem::path("configs/machines") / machine).spec;
   const Profile profile = load_profile("configs/profiles/" + spec.profile + ".json");
-  return make_site(spec, profile,
-                   scattered ? topology::scattered_places(spec, ranks) : topology::packed_places(spec, ranks), overrides);
+  return make_site(
+      spec, profile,
+      scattered ? topology::scattered_places(spec, ranks) : topology::packed_places(spec, ranks),
+      overrides);
 }
 
 }  // namespace weft::model
