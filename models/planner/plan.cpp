@@ -15,6 +15,7 @@
 #include "models/planner/reason.hpp"
 #include "models/profile/json.hpp"
 #include "models/schedules/registry.hpp"
+#include "models/workloads/figures.hpp"
 #include "sim/units/check.hpp"
 #include "sim/units/format.hpp"
 #include "topologies/read_machine.hpp"
@@ -190,8 +191,7 @@ Boundary unnamed(Boundary boundary) {
 }
 
 LayerPlan plan_layer(const Layer& layer, LayoutPlan& layout, const Searcher& searcher,
-                     const std::vector<std::string>& schedules, const PlanOptions& options,
-                     SearchCount& count) {
+                     const std::vector<std::string>& schedules, SearchCount& count) {
   LayerPlan result;
   result.name = layer.name;
   result.count = layer.count;
@@ -216,7 +216,6 @@ LayerPlan plan_layer(const Layer& layer, LayoutPlan& layout, const Searcher& sea
   result.serial = result.picks;
   result.serial.overlapped = result.picks.serial;
   result.picks_win = result.picks.overlapped <= result.picks.serial;
-  static_cast<void>(options);
   return result;
 }
 
@@ -261,14 +260,12 @@ void rate(LayoutPlan& layout, const WorkloadSpec& spec, const ModelConfig& model
     layout.step += layer.time() * layer.count;
     layout.serial_step += layer.serial.overlapped * layer.count;
   }
-  const double seconds = static_cast<double>(layout.step.ps()) * 1e-12;
-  if (seconds <= 0) return;
-  layout.tokens_per_second_per_gpu =
-      static_cast<double>(tokens_of(spec)) / seconds / layout.layout.tp;
-  const double peak = static_cast<double>(
-      profile.matrix_rate(spec.formats.matmul_input.element).value.flops_per_second());
-  layout.mfu = static_cast<double>(totals_of(layout.workload).flops.count()) / seconds / peak;
-  static_cast<void>(model);
+  if (layout.step <= Duration()) return;
+  const StepFigures figures =
+      figures_of(model, layout.layout, spec, layout.step,
+                 profile.matrix_rate(spec.formats.matmul_input.element).value);
+  layout.tokens_per_second_per_gpu = figures.tokens_per_second_and_gpu;
+  layout.mfu = figures.mfu;
 }
 
 void plan_model(const ModelScenario& wanted, const Scenario& scenario,
@@ -294,12 +291,14 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
           fmt::format("tp={} is more than the {} ranks", point.layout.tp, wanted.ranks));
     }
     MemoryUse memory;
+    Workload workload;
     if (reasons.empty()) {
-      memory = memory_of(imported.model, point.layout, wanted.work, wanted.training);
+      workload = build_workload(imported.model, point.layout, wanted.work);
+      memory = memory_of(imported.model, point.layout, wanted.work, workload, wanted.optimizer);
       const Bytes capacity = ground.machine.device.memory_size.value;
-      if (memory.total() > capacity) {
+      if (total_of(memory) > capacity) {
         reasons.push_back(fmt::format("needs {} of memory on each GPU and has {}: {} short",
-                                      memory.total(), capacity, memory.total() - capacity));
+                                      total_of(memory), capacity, total_of(memory) - capacity));
       }
     }
     if (!reasons.empty()) {
@@ -314,10 +313,9 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
         make_site(ground.machine, ground.profile,
                   places_of(ground.machine, point.order, point.layout.tp), scenario.overrides));
     layout.nodes = layout.site->group.nodes;
-    layout.workload = build_workload(imported.model, point.layout, wanted.work);
+    layout.workload = std::move(workload);
     for (const Layer& layer : layout.workload.layers) {
-      layout.layers.push_back(
-          plan_layer(layer, layout, searcher, wanted.schedules, options, plan.count));
+      layout.layers.push_back(plan_layer(layer, layout, searcher, wanted.schedules, plan.count));
       const LayerPlan& planned = layout.layers.back();
       if (!planned.picks_win) {
         layout.notes.push_back(fmt::format(

@@ -88,11 +88,11 @@ Knobs read_knobs(StrictObject& object, const Schedule* schedule) {
   if (schedule != nullptr) knobs = Knobs(schedule->info().knobs);
   if (value == nullptr) return knobs;
   if (!value->is_object()) {
-    object.error("knobs", "expected an object", "{\"chunks\": 8}");
+    object.error(std::string_view("knobs"), "expected an object", "{\"chunks\": 8}");
     return knobs;
   }
   if (schedule == nullptr) {
-    object.error("knobs", "knobs belong to a schedule, and none is named",
+    object.error(std::string_view("knobs"), "knobs belong to a schedule, and none is named",
                  "name one with \"schedule\"");
     return knobs;
   }
@@ -103,13 +103,14 @@ Knobs read_knobs(StrictObject& object, const Schedule* schedule) {
     } else if (member.value.is_string()) {
       typed = parse_knob(member.value.as_string());
     } else {
-      object.error("knobs", fmt::format("knob \"{}\" must be a count or a name", member.key));
+      object.error(std::string_view("knobs"),
+                   fmt::format("knob \"{}\" must be a count or a name", member.key));
       continue;
     }
     Knobs one;
     one.set(member.key, typed);
     const std::vector<std::string> faults = faults_of(one, schedule->info().knobs);
-    for (const std::string& fault : faults) object.error("knobs", fault);
+    for (const std::string& fault : faults) object.error(std::string_view("knobs"), fault);
     if (faults.empty()) knobs.set(member.key, typed);
   }
   return knobs;
@@ -122,7 +123,7 @@ std::optional<std::string> read_schedule(StrictObject& object) {
   std::vector<std::string_view> names;
   for (const Schedule* schedule : all_schedules()) names.push_back(schedule->info().name);
   const auto nearest = nearest_name(*name, names);
-  object.error("schedule", fmt::format("there is no schedule \"{}\"", *name),
+  object.error(std::string_view("schedule"), fmt::format("there is no schedule \"{}\"", *name),
                nearest ? fmt::format("did you mean \"{}\"?", *nearest)
                        : fmt::format("schedules: {}", fmt::join(names, ", ")));
   return std::nullopt;
@@ -216,9 +217,13 @@ ModelScenario read_model(StrictObject& object, const config::SearchPath& search)
       {"objective", "latency of one replica, or tokens a second and GPU"}, Objective::latency);
   const std::string layout = object.defaulted<std::string>(
       {"layout", "search, or tp=8, tp=8 sp, tp=16 sp scattered"}, "search");
-  model.training =
-      object.optional_object({"training", "what training keeps in memory"}, read_training)
-          .value_or(TrainingMemory());
+  const auto training =
+      object.optional_object({"training", "what training keeps in memory"}, read_training);
+  if (training) {
+    model.optimizer = training->optimizer;
+    if (training->gradients)
+      model.work.formats.weight_gradients = Formats::of(*training->gradients).weight_gradients;
+  }
   model.schedules = object.defaulted<std::vector<std::string>>(
       {"schedules", "that the search may use; absent: all"}, {});
   if (object.describing()) return model;
@@ -226,20 +231,21 @@ ModelScenario read_model(StrictObject& object, const config::SearchPath& search)
   std::vector<std::string> faults;
   model.layout = parse_layout(layout, faults);
   for (const std::string& fault : faults)
-    object.error("layout", fault, "search, tp=8, tp=8 sp, tp=16 sp scattered");
+    object.error(std::string_view("layout"), fault, "search, tp=8, tp=8 sp, tp=16 sp scattered");
   for (const std::string& name : model.schedules) {
     if (find_schedule(name) == nullptr)
-      object.error("schedules", fmt::format("there is no schedule \"{}\"", name));
+      object.error(std::string_view("schedules"), fmt::format("there is no schedule \"{}\"", name));
   }
   if (model.work.phase == Phase::decode) {
     model.work.sequences = tokens;
     model.work.new_tokens = 1;
     model.work.context_tokens = sequence.value_or(0);
-    if (!sequence) object.error("sequence", "decode needs the tokens that are in the cache");
+    if (!sequence)
+      object.error(std::string_view("sequence"), "decode needs the tokens that are in the cache");
   } else {
     const std::int64_t length = sequence.value_or(tokens);
     if (length > tokens || tokens % std::max<std::int64_t>(1, length) != 0) {
-      object.error("tokens",
+      object.error(std::string_view("tokens"),
                    fmt::format("{} tokens are no whole number of sequences of {}", tokens, length));
     }
     model.work.new_tokens = length;

@@ -38,7 +38,7 @@ void describe_layouts(const model::Plan& plan, std::string& text) {
     text += fmt::format("{:<34}{:>11}{:>11}{:>8.1f}%{:>14.0f}{:>6.1f}%{:>11}\n",
                         name_of_layout(layout.layout, layout.order, layout.nodes), layout.step,
                         layout.serial_step, 100 * gain, layout.tokens_per_second_per_gpu,
-                        100 * layout.mfu, layout.memory.total());
+                        100 * layout.mfu, model::total_of(layout.memory));
   }
   if (plan.layouts.size() > 1) {
     const model::LayoutPlan& best = plan.layouts.front();
@@ -111,9 +111,13 @@ Value value_of(const model::LayoutPlan& layout) {
                      {"tokens_per_second_per_gpu", layout.tokens_per_second_per_gpu},
                      {"mfu", layout.mfu}});
   Value memory = Value::object();
-  for (const auto& [name, bytes] : layout.memory.parts())
-    memory.set(std::string(name) + "_bytes", bytes.count());
-  memory.set("total_bytes", layout.memory.total().count());
+  const model::MemoryUse& use = layout.memory;
+  memory.set("weights_bytes", use.weights.count()).set("gradients_bytes", use.gradients.count());
+  memory.set("optimizer_bytes", use.optimizer.count())
+      .set("activations_bytes", use.activations.count());
+  memory.set("kv_cache_bytes", use.kv_cache.count())
+      .set("communication_bytes", use.communication.count());
+  memory.set("total_bytes", model::total_of(layout.memory).count());
   object.set("memory", std::move(memory));
   Value boundaries = Value::array();
   for (const model::BoundaryPlan& boundary : layout.boundaries) boundaries.push(value_of(boundary));
