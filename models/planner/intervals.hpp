@@ -35,6 +35,7 @@ class PurposeIntervals : public sim::RecordSink {
  public:
   PurposeIntervals(const sim::Program& program, sim::RankId rank)
       : program_(program), rank_(rank) {}
+  using sim::RecordSink::on;
   void on(const sim::CommandSpan& span) override;
   void on(const sim::CohortSpan& span) override;
   /// Share of the communication that lies under compute; 0 if there is none.

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/reader/search_path.hpp"
 #include "configs/reader/spot.hpp"
 #include "models/planner/figures.hpp"
 #include "models/planner/scenario.hpp"

@@ -62,6 +62,7 @@ struct SignalArrow {
 class LaneSink : public sim::RecordSink {
  public:
   LaneSink(const sim::Machine& machine, const sim::Program& program);
+  using sim::RecordSink::on;
   void on(const sim::CommandSpan& span) override;
   void on(const sim::CohortSpan& span) override;
   void on(const sim::RateChange& change) override;

@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
     return code == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
   }
   catch_interrupts();
-  Context context{std::cout, std::cerr};
+  Context context{.out = std::cout, .err = std::cerr, .search = {}};
   context.format = arguments.format == "json" ? Format::json : Format::text;
   const bool plain = std::getenv("NO_COLOR") != nullptr;
   context.colour = arguments.colour == "always" ||
