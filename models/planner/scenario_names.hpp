@@ -6,7 +6,7 @@
 
 #include "configs/reader/codec.hpp"
 #include "models/planner/scenario.hpp"
-#include "sim/units/dtype.hpp"
+#include "models/profile/names.hpp"
 
 namespace weft::config {
 
@@ -56,12 +56,4 @@ struct EnumNames<sim::Fidelity> {
   static constexpr std::pair<std::string_view, E> names[] = {
       {"ideal", E::ideal}, {"alpha_beta", E::alpha_beta}, {"contended", E::contended}};
 };
-template <>
-struct EnumNames<DType> {
-  static constexpr std::pair<std::string_view, DType> names[] = {
-      {"bf16", DType::bf16}, {"fp16", DType::fp16},         {"fp32", DType::fp32},
-      {"tf32", DType::tf32}, {"fp8_e4m3", DType::fp8_e4m3}, {"fp8_e5m2", DType::fp8_e5m2},
-      {"int8", DType::int8}};
-};
-
 }  // namespace weft::config
