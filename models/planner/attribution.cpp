@@ -118,7 +118,7 @@ Attribution attribute(const sim::Machine& machine, const sim::Program& program,
   return attribution;
 }
 
-Attribution attribute(const Boundary& boundary, const Choice& choice, const Site& site,
+Attribution attribute(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
                       const sim::Effects& effects) {
   const Figures yard = yardsticks(boundary, site, effects);
   return attribute(site.built.machine, boundary_program(boundary, choice, site), yard.compute_only,

@@ -12,7 +12,7 @@
 namespace weft::model {
 
 /// Attribution of one boundary under one choice.
-[[nodiscard]] Attribution attribute(const Boundary& boundary, const Choice& choice,
+[[nodiscard]] Attribution attribute(const Boundary& boundary, const ScheduleChoice& choice,
                                     const Site& site, const sim::Effects& effects);
 
 /// The same for a program that is there already; `compute_only` is A.

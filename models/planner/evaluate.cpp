@@ -66,7 +66,7 @@ Figures every_figure(const sim::Program& program, const sim::Program& serial, co
   return figures;
 }
 
-Choice serial_choice() {
+ScheduleChoice serial_choice() {
   const Schedule* serial = find_schedule("serial");
   WEFT_CHECK(serial != nullptr,
              "the catalogue has no serial schedule: its object library is not linked");
@@ -75,13 +75,14 @@ Choice serial_choice() {
 
 }  // namespace
 
-sim::Program boundary_program(const Boundary& boundary, const Choice& choice, const Site& site) {
+sim::Program boundary_program(const Boundary& boundary, const ScheduleChoice& choice,
+                              const Site& site) {
   LayerProgram program(site);
   choice.schedule->expand(boundary, choice.knobs, site, program);
   return program.finish();
 }
 
-sim::Program layer_program(const Layer& layer, const std::vector<Choice>& choices,
+sim::Program layer_program(const Layer& layer, const std::vector<ScheduleChoice>& choices,
                            const Site& site) {
   LayerProgram program(site);
   auto choice = choices.begin();
@@ -102,7 +103,7 @@ sim::Program layer_program(const Layer& layer, const std::vector<Choice>& choice
   return program.finish();
 }
 
-Figures overlapped_only(const Boundary& boundary, const Choice& choice, const Site& site,
+Figures overlapped_only(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
                         const sim::Effects& effects) {
   Figures figures;
   const sim::Program program = boundary_program(boundary, choice, site);
@@ -116,15 +117,15 @@ Figures yardsticks(const Boundary& boundary, const Site& site, const sim::Effect
   return figures;
 }
 
-Figures evaluate(const Boundary& boundary, const Choice& choice, const Site& site,
+Figures evaluate(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
                  const sim::Effects& effects) {
   return every_figure(boundary_program(boundary, choice, site),
                       boundary_program(boundary, serial_choice(), site), site, effects);
 }
 
-Figures evaluate(const Layer& layer, const std::vector<Choice>& choices, const Site& site,
+Figures evaluate(const Layer& layer, const std::vector<ScheduleChoice>& choices, const Site& site,
                  const sim::Effects& effects) {
-  const std::vector<Choice> serial(boundaries_of(layer).size(), serial_choice());
+  const std::vector<ScheduleChoice> serial(boundaries_of(layer).size(), serial_choice());
   return every_figure(layer_program(layer, choices, site), layer_program(layer, serial, site), site,
                       effects);
 }

@@ -15,21 +15,22 @@
 namespace weft::model {
 
 /// A boundary with the schedule that runs it and its (legal) knobs.
-struct Choice {
+struct ScheduleChoice {
   const Schedule* schedule = nullptr;
   Knobs knobs;
 };
 
 /// The program of one boundary alone.
-[[nodiscard]] sim::Program boundary_program(const Boundary& boundary, const Choice& choice,
+[[nodiscard]] sim::Program boundary_program(const Boundary& boundary, const ScheduleChoice& choice,
                                             const Site& site);
 
 /// The program of a whole layer: operators and boundaries in order, one choice for each boundary.
-[[nodiscard]] sim::Program layer_program(const Layer& layer, const std::vector<Choice>& choices,
+[[nodiscard]] sim::Program layer_program(const Layer& layer,
+                                         const std::vector<ScheduleChoice>& choices,
                                          const Site& site);
 
 /// D of a boundary: the time of its worse mode; the one figure that a search needs.
-[[nodiscard]] Figures overlapped_only(const Boundary& boundary, const Choice& choice,
+[[nodiscard]] Figures overlapped_only(const Boundary& boundary, const ScheduleChoice& choice,
                                       const Site& site, const sim::Effects& effects);
 
 /// A, B and C of a boundary: the same for every schedule.
@@ -37,11 +38,11 @@ struct Choice {
                                  const sim::Effects& effects);
 
 /// Every figure of one boundary.
-[[nodiscard]] Figures evaluate(const Boundary& boundary, const Choice& choice, const Site& site,
-                               const sim::Effects& effects);
+[[nodiscard]] Figures evaluate(const Boundary& boundary, const ScheduleChoice& choice,
+                               const Site& site, const sim::Effects& effects);
 
 /// Every figure of one layer.
-[[nodiscard]] Figures evaluate(const Layer& layer, const std::vector<Choice>& choices,
+[[nodiscard]] Figures evaluate(const Layer& layer, const std::vector<ScheduleChoice>& choices,
                                const Site& site, const sim::Effects& effects);
 
 /// Share of the communication's intervals on rank 0 that lies under its compute.

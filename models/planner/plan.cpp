@@ -104,7 +104,8 @@ class Searcher {
     return result;
   }
 
-  BoundaryPlan fixed(const Boundary& boundary, const Site& site, const Choice& choice) const {
+  BoundaryPlan fixed(const Boundary& boundary, const Site& site,
+                     const ScheduleChoice& choice) const {
     BoundaryPlan result;
     result.boundary = boundary;
     result.pick = choice;
@@ -161,7 +162,7 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   const Searcher searcher(scenario, options);
   if (wanted.schedule) {
     const Schedule* schedule = find_schedule(*wanted.schedule);
-    const Choice choice{schedule, wanted.knobs};
+    const ScheduleChoice choice{schedule, wanted.knobs};
     const std::vector<std::string> refusals = schedule->refusals(boundary, choice.knobs, *site);
     std::vector<config::ConfigError> errors;
     for (const std::string& refusal : refusals) {
@@ -195,7 +196,7 @@ LayerPlan plan_layer(const Layer& layer, LayoutPlan& layout, const Searcher& sea
   LayerPlan result;
   result.name = layer.name;
   result.count = layer.count;
-  std::vector<Choice> picks;
+  std::vector<ScheduleChoice> picks;
   for (const Boundary* boundary : boundaries_of(layer)) {
     const Boundary key = unnamed(*boundary);
     auto known =
@@ -375,11 +376,11 @@ PlanView view_of(const Plan& plan, const LayoutPlan& layout) {
       std::max_element(layout.layers.begin(), layout.layers.end(),
                        [](const LayerPlan& a, const LayerPlan& b) { return a.count < b.count; });
   const auto index = static_cast<std::size_t>(most - layout.layers.begin());
-  std::vector<Choice> picks;
+  std::vector<ScheduleChoice> picks;
   const Schedule* serial = find_schedule("serial");
   for (const std::size_t boundary : most->boundaries) {
     picks.push_back(most->picks_win ? layout.boundaries[boundary].pick
-                                    : Choice{serial, Knobs(serial->info().knobs)});
+                                    : ScheduleChoice{serial, Knobs(serial->info().knobs)});
   }
   view.program = layer_program(layout.workload.layers[index], picks, *layout.site);
   view.figures = most->picks_win ? most->picks : most->serial;

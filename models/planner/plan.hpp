@@ -27,7 +27,7 @@ namespace weft::model {
 /// A boundary of the plan: the pick, what it was chosen from, and why.
 struct BoundaryPlan {
   Boundary boundary;
-  Choice pick;
+  ScheduleChoice pick;
   BoundaryFigures figures;       ///< of the pick
   std::vector<Candidate> best;   ///< up to ten, best first
   Figures serial;                ///< of the unfused way

@@ -27,7 +27,7 @@ std::string name_of_choice(const std::string& schedule, const Knobs& knobs) {
 
 std::string reason_for(const BoundarySearch& search, const Figures& pick,
                        const std::optional<BoundaryFigures>& rival) {
-  const Choice& choice = search.best.front().choice;
+  const ScheduleChoice& choice = search.best.front().choice;
   if (choice.schedule->info().name == "serial") {
     if (pick.communication_only == Duration()) return "nothing is communicated here";
     if (!rival) {

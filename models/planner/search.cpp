@@ -20,7 +20,7 @@ constexpr std::size_t kept = 10;
 
 // A point of the space with what is known before it is simulated.
 struct Point {
-  Choice choice;
+  ScheduleChoice choice;
   Duration bound;
   std::size_t order = 0;  // of the catalogue, serial first
 };
@@ -105,7 +105,7 @@ std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
   return points;
 }
 
-Outcome simulate(const Boundary& boundary, const Choice& choice, const Site& site,
+Outcome simulate(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
                  const sim::Effects& effects) {
   try {
     return {overlapped_only(boundary, choice, site, effects), {}};

@@ -47,7 +47,7 @@ struct SearchCount {
 
 /// A simulated point.
 struct Candidate {
-  Choice choice;
+  ScheduleChoice choice;
   Figures figures;  ///< D and its modes
 };
 
