@@ -75,7 +75,7 @@ std::vector<const Schedule*> allowed(const SearchOptions& options) {
 
 // The legal points, each of its equals once, with how many there are of each kind.
 std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
-                             const SearchOptions& options, BoundarySearch& result) {
+                             const SearchOptions& options, bool bounded, BoundarySearch& result) {
   std::vector<Point> points;
   std::map<std::string, std::int64_t> refusals;
   for (const Schedule* schedule : allowed(options)) {
@@ -94,7 +94,7 @@ std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
         continue;
       }
       Point point{{schedule, std::move(normal)}, {}, points.size()};
-      point.bound = schedule->lower_bound(boundary, point.choice.knobs, site);
+      if (bounded) point.bound = schedule->lower_bound(boundary, point.choice.knobs, site);
       points.push_back(std::move(point));
     }
   }
@@ -127,7 +127,9 @@ SearchCount& SearchCount::operator+=(const SearchCount& other) {
 BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Effects& effects,
                       const SearchOptions& options) {
   BoundarySearch result;
-  std::vector<Point> points = enumerate(boundary, site, options, result);
+  // Bounds are proven with every effect on; a fidelity that leaves some out may beat them.
+  const bool bounded = !options.exhaustive && effects == sim::effects_of(sim::Fidelity::contended);
+  std::vector<Point> points = enumerate(boundary, site, options, bounded, result);
   WEFT_CHECK(!points.empty() && points.front().choice.schedule->info().name == "serial",
              "the serial schedule is legal everywhere, and is missing for \"{}\"", boundary.name);
   // Serial is the yardstick and goes first; the others by bound.
@@ -150,7 +152,7 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
     }
     // Serial alone first: with it there is something to beat.
     const std::size_t end = done == 0 ? 1 : std::min(points.size(), done + batch_size);
-    if (!options.exhaustive && best.size() == kept &&
+    if (bounded && best.size() == kept &&
         points[done].bound > best.back().candidate.figures.overlapped) {
       result.count.pruned += static_cast<std::int64_t>(points.size() - done);
       break;

@@ -77,6 +77,8 @@ class DeviceFlag final : public Schedule {
                         cost.kernel.cluster_m * cost.kernel.cluster_n);
     };
     Knobs result = knobs;
+    if (!pace_binds(knobs, site)) result.set("pace", "95%");
+    const Knobs unmoved = result;
     for (const KnobSpec& spec : transport_knobs()) {
       if (spec.name != "margin") continue;
       for (const KnobValue& value : spec.values) {
@@ -88,27 +90,13 @@ class DeviceFlag final : public Schedule {
         }
       }
     }
-    return knobs;
+    return unmoved;
   }
 
   Duration lower_bound(const Boundary& boundary, const Knobs& knobs,
                        const Site& site) const override {
     const FusedView view(boundary, *fused_pair(boundary));
-    const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
-    const bool copies = transport_of(knobs) == Transport::copy_engine;
-    const GemmCost cost =
-        site.prices->gemm({view.work.rank.m, view.work.rank.n, view.work.rank.k,
-                           view.work.x.element, view.work.y.element, GemmLibrary::ours},
-                          site.sms(0, copies ? 0 : static_cast<int>(knobs.count("margin"))));
-    // Tiles of one chunk may start while another's finish, so that only the whole product has a bound, and the
-    // tile that the last chunk to arrive lets start, or the first to leave lets go.
-    Duration moves;
-    for (int chunk = 0; chunk < plan.size(); ++chunk) {
-      if (copies) moves += copies_bound(view, plan.pieces(0, chunk), 0, site);
-    }
-    const Duration compute =
-        divide_up(cost.tiles, std::max<std::int64_t>(1, cost.resident)) * cost.tile_time();
-    return std::max(compute, moves + (moves > Duration() ? cost.tile_time() : Duration()));
+    return flag_bound(view, knobs, site);
   }
 
   std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs& knobs,

@@ -13,4 +13,9 @@ namespace weft::model {
 void emit_flag_program(const FusedView& view, const Knobs& knobs, std::string_view label,
                        LayerProgram& program);
 
+/// A time that no run of it beats. The product's waves, with the first chunk before them where all tiles wait for
+/// one and what must follow the last; or all bytes that one rank's movers carry, with the tiles that must come
+/// before the first or after the last.
+[[nodiscard]] Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site);
+
 }  // namespace weft::model

@@ -220,8 +220,11 @@ Duration copies_bound(const FusedView& view, const std::vector<Piece>& pieces, i
   return time;
 }
 
-Duration tiles_bound(const GemmCost& cost) {
-  return divide_up(cost.tiles, std::max<std::int64_t>(1, cost.grid)) * cost.tile_time();
+Duration tiles_bound(const GemmCost& cost, const Site& site) {
+  // What a kernel takes to start beyond a launch is paid again by every one of them.
+  const sim::ControlLatency& control = site.built.machine.control;
+  const Duration start = std::max(Duration(), cost.start - control.launch - control.kernel_drain);
+  return start + divide_up(cost.tiles, std::max<std::int64_t>(1, cost.grid)) * cost.tile_time();
 }
 
 namespace {

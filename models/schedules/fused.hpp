@@ -70,7 +70,7 @@ struct FusedView {
 /// The least time that a copy engine takes for what one rank moves of a chunk, and that a product's tiles take.
 [[nodiscard]] Duration copies_bound(const FusedView& view, const std::vector<Piece>& pieces,
                                     int rank, const Site& site);
-[[nodiscard]] Duration tiles_bound(const GemmCost& cost);
+[[nodiscard]] Duration tiles_bound(const GemmCost& cost, const Site& site);
 
 /// Runs what is not fused, on both streams of every rank, around the fused part.
 void expand_around(const Boundary& boundary, const FusedPair& pair, LayerProgram& program,

@@ -63,6 +63,32 @@ Knobs without_sm_knobs(Knobs knobs) {
   return knobs;
 }
 
+namespace {
+
+Bandwidth unpaced_rate(const Knobs& knobs, const Site& site) {
+  const SmCopyCosts& costs = site.profile.sm_copy(CopyPath::to_peer);
+  return std::min(costs.per_cta.value * knobs.count("ctas"), costs.cap.value);
+}
+
+Bandwidth pace_of(const Site& site) {
+  return Bandwidth::from_bytes_per_second(
+      narrow(Int128{site.fabric.gpu_per_direction.bytes_per_second()} * pace_permille / 1000));
+}
+
+}  // namespace
+
+bool pace_binds(const Knobs& knobs, const Site& site) {
+  const Bandwidth pace = pace_of(site);
+  return pace != Bandwidth() && pace < unpaced_rate(knobs, site);
+}
+
+Bandwidth communication_rate(const Knobs& knobs, const Site& site) {
+  const Bandwidth rate = unpaced_rate(knobs, site);
+  const Bandwidth port = site.fabric.gpu_per_direction;
+  if (port == Bandwidth()) return rate;
+  return std::min(rate, knobs.text("pace") == "free" ? port : pace_of(site));
+}
+
 CollectiveCost paced(CollectiveCost cost, const Site& site) {
   const std::int64_t port = site.fabric.gpu_per_direction.bytes_per_second();
   const std::int64_t busiest = std::max(cost.per_byte.egress, cost.per_byte.ingress);

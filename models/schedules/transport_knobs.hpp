@@ -30,6 +30,12 @@ inline constexpr std::int64_t default_ctas = 16;
 /// that does not notice (measured, calibration/samples).
 inline constexpr std::int64_t pace_permille = 950;
 
+/// The rate at which the knobs' CTAs move bytes over a rank's port, all of them together, pace included.
+[[nodiscard]] Bandwidth communication_rate(const Knobs& knobs, const Site& site);
+
+/// Whether the pace holds the knobs' CTAs back at all: few CTAs never reach it.
+[[nodiscard]] bool pace_binds(const Knobs& knobs, const Site& site);
+
 /// The cost with its rate held to the pace's share of each rank's port.
 [[nodiscard]] CollectiveCost paced(CollectiveCost cost, const Site& site);
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
+#include "models/schedules/flag_program.hpp"
+#include "models/schedules/transport_knobs.hpp"
+
+namespace weft::model {
+namespace {
+
+// Bytes of a chunk that rank 0 pulls (gather) or pushes, and rows of it that its product computes.
+struct ChunkWork {
+  Bytes moved;
+  std::int64_t rows = 0;
+};
+
+ChunkWork work_of(const FusedView& view, const ChunkPlan& plan, int chunk) {
+  ChunkWork work;
+  for (const Piece& piece : plan.pieces(0, chunk)) {
+    if (view.collective.op == CollectiveOp::all_to_all) {
+      if (piece.owner != 0) continue;
+      work.rows += piece.rows.rows();
+      for (int to = 1; to < view.collective.group; ++to)
+        work.moved += view.bytes(view.exchanged(0, piece.rows, to));
+    } else {
+      work.rows += piece.rows.rows();
+      if (piece.owner != 0) work.moved += view.bytes(view.block(piece));
+    }
+  }
+  return work;
+}
+
+// What one rank's movers take for these bytes: engines one after the other, CTAs at their common rate. Through a
+// switch a rank moves one block for all of its peers, but what they move enters its port, so that the port is the
+// bound.
+Duration move_time(const FusedView& view, const ChunkPlan& plan, int chunk, const Knobs& knobs,
+                   const Site& site) {
+  const Bytes moved = work_of(view, plan, chunk).moved;
+  switch (transport_of(knobs)) {
+    case Transport::copy_engine:
+      return copies_bound(view, plan.pieces(0, chunk), 0, site);
+    case Transport::fabric_switch:
+      return site.fabric.gpu_per_direction == Bandwidth() ? Duration()
+                                                          : moved / site.fabric.gpu_per_direction;
+    case Transport::sm:
+    case Transport::nic:
+      break;
+  }
+  return moved / communication_rate(knobs, site);
+}
+
+}  // namespace
+
+Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site) {
+  const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
+  const bool copies = transport_of(knobs) == Transport::copy_engine;
+  const GemmCost cost =
+      site.prices->gemm({view.work.rank.m, view.work.rank.n, view.work.rank.k, view.work.x.element,
+                         view.work.y.element, GemmLibrary::ours},
+                        site.sms(0, copies ? 0 : static_cast<int>(knobs.count("margin"))));
+  const std::int64_t resident = std::max<std::int64_t>(1, cost.resident);
+  const Duration tile = cost.tile_time();
+  const Duration compute = divide_up(cost.tiles, resident) * tile;
+  std::vector<Duration> moves;
+  Duration all_moves;
+  for (int chunk = 0; chunk < plan.size(); ++chunk) {
+    moves.push_back(move_time(view, plan, chunk, knobs, site));
+    all_moves += moves.back();
+  }
+  if (view.gathers)
+    return std::max(compute + moves.front(),
+                    all_moves + (all_moves > Duration() ? tile : Duration()));
+
+  // Nothing of a chunk leaves before its tiles are done, as many at once as there are CTAs.
+  const std::int64_t tiles_n = divide_up(view.work.rank.n, cost.kernel.tile_n);
+  const std::int64_t first =
+      work_of(view, plan, 0).rows / std::max<std::int64_t>(1, cost.kernel.tile_m) * tiles_n;
+  const Duration before = divide_up(first, resident) * tile;
+  return std::max(compute + moves.back(), before + all_moves);
+}
+
+}  // namespace weft::model
