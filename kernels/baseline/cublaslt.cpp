@@ -2,6 +2,7 @@
 #include "kernels/baseline/cublaslt.hpp"
 
 #include <dlfcn.h>
+#include <map>
 #include <stdexcept>
 
 #include <cublasLt.h>
@@ -73,7 +74,14 @@ void* open_library() {
 struct CublasLt::State {
   Table table{open_library()};
   cublasLtHandle_t handle = nullptr;
-  void* workspace = nullptr;
+  /// One a stream: kernels that run at the same time keep counters there.
+  std::map<cudaStream_t, void*> workspaces;
+
+  void* workspace(cudaStream_t stream) {
+    void*& mine = workspaces[stream];
+    if (mine == nullptr) WEFT_CUDA(cudaMalloc(&mine, kWorkspaceBytes));
+    return mine;
+  }
 };
 
 class CublasLt::Gemm {
@@ -114,11 +122,10 @@ class CublasLt::Gemm {
 
 CublasLt::CublasLt() : state_(std::make_unique<State>()) {
   WEFT_LT(state_->table.create(&state_->handle));
-  WEFT_CUDA(cudaMalloc(&state_->workspace, kWorkspaceBytes));
 }
 
 CublasLt::~CublasLt() {
-  static_cast<void>(cudaFree(state_->workspace));
+  for (const auto& [stream, workspace] : state_->workspaces) static_cast<void>(cudaFree(workspace));
   static_cast<void>(state_->table.destroy(state_->handle));
 }
 
@@ -158,7 +165,7 @@ void CublasLt::run(const Gemm& gemm, const void* x, const void* w, void* y,
   const float one = 1.0f;
   const float zero = 0.0f;
   WEFT_LT(state_->table.matmul(state_->handle, gemm.operation, &one, w, gemm.w, x, gemm.x, &zero, y,
-                               gemm.y, y, gemm.y, &gemm.algorithm, state_->workspace,
+                               gemm.y, y, gemm.y, &gemm.algorithm, state_->workspace(stream),
                                kWorkspaceBytes, stream));
 }
 
@@ -210,6 +217,8 @@ LibraryKernel CublasLt::kernel_of(const Gemm& gemm, const void* x, const void* w
       split_k > 0)
     kernel.split_k = split_k;
 
+  // Nothing may be allocated while the stream is captured.
+  static_cast<void>(state_->workspace(stream));
   cudaGraph_t graph = nullptr;
   WEFT_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   run(gemm, x, w, y, stream);

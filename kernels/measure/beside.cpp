@@ -16,6 +16,7 @@ namespace {
 using calibration::Background;
 
 constexpr std::int64_t kRegionBytes = std::int64_t{128} << 20;
+constexpr int kMostCtas = 1024;
 constexpr std::int64_t kPieceBytes = std::int64_t{8} << 20;
 
 TrafficKind kind_of(const std::string& name) {
@@ -30,15 +31,14 @@ TrafficKind kind_of(const std::string& name) {
 /// Traffic of CTAs or of a copy engine between two events of its own.
 class Neighbour {
  public:
-  Neighbour(Stage& stage, const Background& background, std::int64_t expected_ns)
-      : stage_(stage), background_(background), by_engine_(background.kind == "copy_engine") {
-    const bool from_host = background.direction == "to_device";
-    const bool to_host = background.direction == "to_host";
-    source_ = from_host ? stage.shared_random(kRegionBytes).at[1] : stage.random(0, kRegionBytes);
-    target_ = to_host ? stage.shared_scratch(kRegionBytes).at[1] : stage.scratch(0, kRegionBytes);
-    second_ = stage.random(0, kRegionBytes);
-    stop_ = stage.flags(0, 1);
-    resident_ = stage.flags(0, 1);
+  Neighbour(Stage& stage, TrafficBuffers& buffers, const Background& background,
+            std::int64_t expected_ns)
+      : stage_(stage),
+        buffers_(buffers),
+        background_(background),
+        by_engine_(background.kind == "copy_engine") {
+    source_ = background.direction == "to_device" ? buffers.host_source : buffers.device_source;
+    target_ = background.direction == "to_host" ? buffers.host_target : buffers.device_target;
     if (by_engine_) {
       // Long enough to outlast the product at the engine's usual rates.
       const double rate = background.direction == "device" ? 2000.0 : 56.0;
@@ -49,8 +49,6 @@ class Neighbour {
     WEFT_CUDA(cudaEventCreate(&begin_));
     WEFT_CUDA(cudaEventCreate(&end_));
     records_.resize(static_cast<std::size_t>(std::max(1, background.ctas)));
-    device_records_ = reinterpret_cast<TrafficRecord*>(
-        stage.scratch(0, static_cast<std::int64_t>(records_.size() * sizeof(TrafficRecord))));
   }
   ~Neighbour() {
     static_cast<void>(cudaEventDestroy(begin_));
@@ -75,23 +73,23 @@ class Neighbour {
     TrafficLaunch launch;
     launch.kind = kind_of(background_.kind);
     launch.source = source_;
-    launch.second = second_;
+    launch.second = buffers_.device_second;
     launch.target = target_;
     launch.region_bytes = kRegionBytes;
-    launch.stop = stop_;
+    launch.stop = buffers_.stop;
     launch.stop_value = stop;
-    launch.resident = resident_;
-    launch.records = device_records_;
+    launch.resident = buffers_.resident;
+    launch.records = reinterpret_cast<TrafficRecord*>(buffers_.records);
     launch.ctas = background_.ctas;
     launch.bytes_per_ns = static_cast<double>(background_.pace_bytes_per_second) * 1e-9;
     launch.in_flight_bytes = background_.in_flight_bytes;
     launch_traffic(launch, stream);
-    started_ += static_cast<Signal>(background_.ctas);
+    buffers_.started += static_cast<Signal>(background_.ctas);
   }
   void wait_resident(cudaStream_t stream) {
-    if (!by_engine_) stage_.memory().wait(resident_, started_, stream);
+    if (!by_engine_) stage_.memory().wait(buffers_.resident, buffers_.started, stream);
   }
-  void stop(Signal value, cudaStream_t stream) { stage_.memory().post(stop_, value, stream); }
+  void stop(Signal value, cudaStream_t stream) { stage_.memory().post(buffers_.stop, value, stream); }
 
   /// Bytes a second of the last start, which has ended.
   std::int64_t rate() {
@@ -101,7 +99,7 @@ class Neighbour {
       return std::llround(static_cast<double>(pieces_) * static_cast<double>(kPieceBytes) /
                           (static_cast<double>(milliseconds) * 1e-3));
     }
-    WEFT_CUDA(cudaMemcpy(records_.data(), device_records_, records_.size() * sizeof(TrafficRecord),
+    WEFT_CUDA(cudaMemcpy(records_.data(), buffers_.records, records_.size() * sizeof(TrafficRecord),
                          cudaMemcpyDefault));
     std::int64_t bytes = 0;
     std::uint64_t first = records_.front().start_ns;
@@ -117,26 +115,34 @@ class Neighbour {
 
  private:
   Stage& stage_;
+  TrafficBuffers& buffers_;
   Background background_;
   bool by_engine_;
   const std::byte* source_ = nullptr;
-  const std::byte* second_ = nullptr;
   std::byte* target_ = nullptr;
-  Signal* stop_ = nullptr;
-  Signal* resident_ = nullptr;
-  Signal started_ = 0;
   int pieces_ = 0;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
-  TrafficRecord* device_records_ = nullptr;
   std::vector<TrafficRecord> records_;
 };
 
 }  // namespace
 
-BesideTimes run_beside(Stage& stage, const Background& background, const Multiplier& product,
-                       std::int64_t expected_ns, int warm_up, int repetitions) {
-  Neighbour neighbour(stage, background, expected_ns);
+TrafficBuffers::TrafficBuffers(Stage& stage)
+    : host_source(stage.shared_random(kRegionBytes).at[1]),
+      host_target(stage.shared_scratch(kRegionBytes).at[1]),
+      device_source(stage.random(0, kRegionBytes)),
+      device_second(stage.random(0, kRegionBytes)),
+      device_target(stage.scratch(0, kRegionBytes)),
+      records(stage.scratch(0, kMostCtas * std::int64_t{sizeof(TrafficRecord)})),
+      stop(stage.flags(0, 1)),
+      resident(stage.flags(0, 1)) {}
+
+BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers, const Background& background,
+                       const Multiplier& product, std::int64_t expected_ns, int warm_up,
+                       int repetitions) {
+  if (background.ctas > kMostCtas) throw std::invalid_argument("traffic of too many CTAs");
+  Neighbour neighbour(stage, buffers, background, expected_ns);
   Joints joints(stage);
   cudaStream_t compute = stage.memory().stream(0, StreamRole::compute);
   cudaStream_t beside = stage.memory().stream(0, StreamRole::communication);
@@ -146,8 +152,8 @@ BesideTimes run_beside(Stage& stage, const Background& background, const Multipl
   WEFT_CUDA(cudaEventCreate(&end));
   const bool gemm_first = background.order == "gemm_first";
   // A small copy is done a few microseconds after its stream starts: then the product is resident.
-  std::byte* delay_target = stage.scratch(0, 4096);
-  const std::byte* delay_source = stage.shared_random(4096).at[1];
+  std::byte* delay_target = buffers.device_target;
+  const std::byte* delay_source = buffers.host_source;
   BesideTimes times;
   for (int i = -warm_up; i < repetitions; ++i) {
     const Signal stop = stage.next_sequence();

@@ -8,6 +8,21 @@
 
 namespace weft::kernels {
 
+/// Memory that traffic goes through, taken from a stage once for all traffic of a job.
+struct TrafficBuffers {
+  explicit TrafficBuffers(Stage& stage);
+
+  const std::byte* host_source = nullptr;
+  std::byte* host_target = nullptr;
+  const std::byte* device_source = nullptr;
+  const std::byte* device_second = nullptr;
+  std::byte* device_target = nullptr;
+  std::byte* records = nullptr;
+  Signal* stop = nullptr;
+  Signal* resident = nullptr;
+  Signal started = 0;  ///< CTAs that were launched so far
+};
+
 /// Times of the product, and the traffic's rate in each repetition.
 struct BesideTimes {
   Times product;
@@ -15,8 +30,8 @@ struct BesideTimes {
 };
 
 /// Measures `product` beside the traffic of `what.background` on a stage of the host link.
-BesideTimes run_beside(Stage& stage, const calibration::Background& background,
-                       const Multiplier& product, std::int64_t expected_ns, int warm_up,
+BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers,
+                       const calibration::Background& background, const Multiplier& product, std::int64_t expected_ns, int warm_up,
                        int repetitions);
 
 }  // namespace weft::kernels

@@ -11,6 +11,9 @@ namespace weft::kernels {
 /// What moves the bytes.
 enum class Mover : std::uint8_t { copy_engine, ctas };
 
+/// How long a kernel of a case waits for one flag: far longer than any transfer takes.
+inline constexpr std::int64_t kWaitBudgetNs = 300'000'000;
+
 /// Knobs of a schedule.
 struct Cut {
   int chunks = 1;  ///< pieces of each rank's shard

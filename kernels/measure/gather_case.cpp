@@ -265,6 +265,7 @@ class GatherCase final : public BoundaryCase {
         options.sms = stage_.memory().sms(rank);
         options.margin = inside && move ? cut.margin - cut.ctas : cut.margin;
         options.scheduler = choice_.scheduler;
+        options.wait_budget_ns = kWaitBudgetNs;
         options.pace = {cut.pace_bytes_per_second, cut.in_flight_bytes};
         if (!multiply) continue;
         const Product product{static_cast<int>(shape_.m),

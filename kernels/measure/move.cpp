@@ -38,7 +38,7 @@ int rotating_sets(std::int64_t bytes) {
 
 std::function<void(cudaStream_t)> make_moves(Stage& stage, int rank, const std::vector<Move>& moves,
                                              const Cut& cut, Signal* posts,
-                                             const Signal* sequence) {
+                                             const Signal* sequence, const Signal* waits) {
   if (cut.mover == Mover::copy_engine) return by_copy_engine(stage, moves, posts, sequence);
   // Offsets are from one pair of bases: the list is of one case, whose moves may lie anywhere.
   std::vector<TransferPiece> pieces;
@@ -51,19 +51,21 @@ std::function<void(cudaStream_t)> make_moves(Stage& stage, int rank, const std::
     piece.bytes = moves[i].bytes;
     piece.chunk = static_cast<std::uint16_t>(i);
     if (posts != nullptr) piece.post_signal = static_cast<std::uint32_t>(i);
+    if (waits != nullptr && moves[i].bytes > 0) piece.wait_signal = static_cast<std::uint32_t>(i);
     pieces.push_back(piece);
   }
   TransferLaunch launch = stage.transfer(rank, pieces);
   launch.sources[0] = source;
   launch.targets[0] = target;
   launch.posts = posts;
+  launch.waits = waits;
   launch.ctas = cut.ctas;
   launch.bytes_per_ns = bytes_per_ns(cut.pace_bytes_per_second);
   launch.in_flight_bytes = cut.in_flight_bytes;
   SymmetricMemory* memory = &stage.memory();
   return [memory, rank, launch, sequence](cudaStream_t stream) mutable {
     if (launch.count == 0) return;
-    if (sequence != nullptr) launch.post_value = *sequence;
+    if (sequence != nullptr) launch.post_value = launch.wait_value = *sequence;
     memory->enter(rank);
     launch_transfer(launch, stream);
   };

@@ -20,10 +20,12 @@ struct Move {
 };
 
 /// Prepares moves that follow each other, driven by `rank`: one copy each, or one launch for all. With
-/// `posts`, move i raises flag i; the value to write is then read at each call from `sequence`.
+/// `posts`, move i raises flag i; with `waits` (CTAs only) it begins when flag i is there. The value to
+/// write and to wait for is then read at each call from `sequence`.
 std::function<void(cudaStream_t)> make_moves(Stage& stage, int rank, const std::vector<Move>& moves,
                                              const Cut& cut, Signal* posts = nullptr,
-                                             const Signal* sequence = nullptr);
+                                             const Signal* sequence = nullptr,
+                                             const Signal* waits = nullptr);
 
 /// Prepares target = sum of bf16 arrays of `bytes` each, in fp32 and in this order, by `ctas` CTAs.
 std::function<void(cudaStream_t)> make_sum(Stage& stage, int rank,

@@ -300,6 +300,7 @@ void Runner::run_interference(Stage& stage, const Job& job, JobResult& result) {
   const GemmChoice choice = choice_of(job.cases.front());
   const Multiplier product = make_multiplier(stage, 0, operands.sets.front(), choice);
   const double check = check_operands(stage, operands.sets.front(), product);
+  TrafficBuffers buffers(stage);
   std::int64_t expected_ns = 0;
   for (const Case& what : job.cases) {
     Sample sample;
@@ -311,7 +312,7 @@ void Runner::run_interference(Stage& stage, const Job& job, JobResult& result) {
       sample = sample_of(what, alone);
     } else {
       const BesideTimes times =
-          run_beside(stage, *what.background, product, expected_ns, job.warm_up, job.repetitions);
+          run_beside(stage, buffers, *what.background, product, expected_ns, job.warm_up, job.repetitions);
       sample = sample_of(what, times.product);
       sample.background_bytes_per_second = times.background_bytes_per_second;
     }
@@ -344,8 +345,22 @@ void Runner::run_boundary(Stage& stage, const Job& job, JobResult& result) {
                                 what.transport + ": " + error.what());
     }
   }
-  const std::vector<Times> times = stage.timer().interleave(work, job.warm_up, job.repetitions);
-  stage.refuse_wait_errors();
+  std::vector<Times> times = stage.timer().interleave(work, job.warm_up, job.repetitions);
+  try {
+    stage.refuse_wait_errors();
+  } catch (const std::exception& error) {
+    // A wait that gave up spoils what was interleaved with it: without flags everything is timed again.
+    result.refusals.push_back(first.operation + " by device flags, " + first.backend + ": " +
+                              error.what());
+    for (std::size_t i = work.size(); i-- > 0;)
+      if (prepared[i].what.schedule == "device_flag") {
+        const auto at = static_cast<std::ptrdiff_t>(i);
+        work.erase(work.begin() + at);
+        prepared.erase(prepared.begin() + at);
+      }
+    times = stage.timer().interleave(work, job.warm_up, job.repetitions);
+    stage.refuse_wait_errors();
+  }
   for (std::size_t i = 0; i < work.size(); ++i) {
     Sample sample = sample_of(prepared[i].what, times[i]);
     sample.kernel = prepared[i].kernel;

@@ -167,6 +167,16 @@ class ScatterCase final : public BoundaryCase {
                     stage_.memory().sms(rank));
   }
 
+  /// Pushes and pulls of CTAs that run at the same time share the CTAs of the cut.
+  Cut half(const Cut& cut) const {
+    Cut part = cut;
+    if (!all_run()) part.ctas = std::max(1, cut.ctas / 2);
+    return part;
+  }
+  bool all_run() const { return static_cast<int>(stage_.running().size()) == ranks_; }
+  /// Tiles go straight to peers that run; towards a host peer CTAs of their own carry them, at a pace.
+  bool landing_at_peers(const Cut& cut) const { return cut.mover == Mover::ctas && all_run(); }
+
   /// The pull of one chunk of what a host peer adds to our rows; nothing where the peer runs.
   std::function<void(cudaStream_t)> pull_of(int set, int rank, int peer, int chunk,
                                             const Cut& cut) {
@@ -178,7 +188,7 @@ class ScatterCase final : public BoundaryCase {
     return make_moves(stage_, rank,
                       {{prepared(set, peer) + offset, arrived(set, rank, peer) + offset, peer, rank,
                         own.count() * row_bytes()}},
-                      cut);
+                      half(cut));
   }
 
   /// One program a rank: a product, a push and a pull a chunk, own rows last, then the sum.
@@ -265,9 +275,8 @@ class ScatterCase final : public BoundaryCase {
     for (int set = 0; set < sets_; ++set)
       for (const int rank : stage_.running()) {
         Program& program = (*made)[index(set, rank)];
-        const bool inside = cut.mover == Mover::ctas;
         stage_.memory().enter(rank);
-        if (inside)
+        if (landing_at_peers(cut))
           plan_inside(set, rank, cut, multiply, move, landed, program);
         else
           plan_outside(set, rank, cut, multiply, move, landed[position(rank)], program);
@@ -286,7 +295,9 @@ class ScatterCase final : public BoundaryCase {
     options.sms = stage_.memory().sms(rank);
     options.margin = margin;
     options.scheduler = choice_.scheduler;
-    options.pace = {cut.pace_bytes_per_second, cut.in_flight_bytes};
+    options.wait_budget_ns = kWaitBudgetNs;
+    // Tiles that stay on this rank go at their own rate; communication CTAs outside keep the pace.
+    if (landing_at_peers(cut)) options.pace = {cut.pace_bytes_per_second, cut.in_flight_bytes};
     return options;
   }
   Product product(int set, int rank) const {
@@ -316,6 +327,11 @@ class ScatterCase final : public BoundaryCase {
       program.plan.push_back(plan_gemm_rs(product(set, rank), scatter, Reduce{},
                                           options(rank, cut, cut.margin), stage_.workspace(rank)));
     if (!move) return;
+    program.sum = sum_of(set, rank);
+    if (cut.mover == Mover::ctas) {
+      carry_by_ctas(set, rank, cut, multiply, landed, program);
+      return;
+    }
     for (int step = 1; step < ranks_; ++step) {
       const int owner = (rank + step) % ranks_;
       for (int c = 0; c < cut.chunks; ++c) {
@@ -340,7 +356,36 @@ class ScatterCase final : public BoundaryCase {
         });
       }
     }
-    program.sum = sum_of(set, rank);
+  }
+
+  /// One launch waits for the flag of each chunk and carries it away; another fetches what host peers add.
+  void carry_by_ctas(int set, int rank, const Cut& cut, bool multiply, Signal* landed, Program& program) {
+    const Ownership rows = ownership(cut.chunks);
+    std::vector<Move> pushes;
+    std::vector<Move> pulls;
+    for (int step = 1; step < ranks_; ++step) {
+      const int owner = (rank + step) % ranks_;
+      for (int c = 0; c < cut.chunks; ++c) {
+        const Rows chunk = rows.chunk(owner * cut.chunks + c);
+        const std::int64_t offset = (chunk.begin - rows.shard(owner).begin) * row_bytes();
+        pushes.push_back({buffers(set, rank).partial + chunk.begin * row_bytes(),
+                          slot(set, owner, rank) + offset, rank, owner, chunk.count() * row_bytes()});
+        const Rows own = rows.chunk(rank * cut.chunks + c);
+        const std::int64_t at = (own.begin - rows.shard(rank).begin) * row_bytes();
+        pulls.push_back({prepared(set, owner) + at, arrived(set, rank, owner) + at, owner, rank,
+                         own.count() * row_bytes()});
+      }
+    }
+    // Rank 0 is the one that runs beside host peers: its flags follow each other in rotated order.
+    Signal* waits = landed + cut.chunks;
+    if (!multiply) {
+      const std::int64_t count = std::int64_t{ranks_} * cut.chunks;
+      waits = stage_.flags(rank, count);
+      WEFT_CUDA(cudaMemset(waits, 0x3f, static_cast<std::size_t>(count) * sizeof(Signal)));
+    }
+    program.steps.push_back({{},
+                             make_moves(stage_, rank, pushes, half(cut), nullptr, &sequence_, waits),
+                             make_moves(stage_, rank, pulls, half(cut))});
   }
 
   /// Tiles go straight to their owner's slot; CTAs of the same launch sum what arrives for this rank.

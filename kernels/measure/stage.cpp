@@ -169,11 +169,13 @@ std::optional<TransferError> Stage::take_transfer_error() {
 }
 
 void Stage::refuse_wait_errors() {
+  std::string text;
   for (const int rank : running_)
     if (const auto error = workspace(rank).error()) {
       workspace(rank).clear();
-      throw std::runtime_error(error->text());
+      if (text.empty()) text = error->text();
     }
+  if (!text.empty()) throw std::runtime_error(text);
   if (const auto error = take_transfer_error())
     throw std::runtime_error(
         "rank " + std::to_string(error->rank) + ", communication CTA " +
