@@ -89,7 +89,9 @@ class Neighbour {
   void wait_resident(cudaStream_t stream) {
     if (!by_engine_) stage_.memory().wait(buffers_.resident, buffers_.started, stream);
   }
-  void stop(Signal value, cudaStream_t stream) { stage_.memory().post(buffers_.stop, value, stream); }
+  void stop(Signal value, cudaStream_t stream) {
+    stage_.memory().post(buffers_.stop, value, stream);
+  }
 
   /// Bytes a second of the last start, which has ended.
   std::int64_t rate() {

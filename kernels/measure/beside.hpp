@@ -31,7 +31,7 @@ struct BesideTimes {
 
 /// Measures `product` beside the traffic of `what.background` on a stage of the host link.
 BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers,
-                       const calibration::Background& background, const Multiplier& product, std::int64_t expected_ns, int warm_up,
-                       int repetitions);
+                       const calibration::Background& background, const Multiplier& product,
+                       std::int64_t expected_ns, int warm_up, int repetitions);
 
 }  // namespace weft::kernels

@@ -311,8 +311,8 @@ void Runner::run_interference(Stage& stage, const Job& job, JobResult& result) {
       expected_ns = calibration::median(alone.each).ps() / 1000;
       sample = sample_of(what, alone);
     } else {
-      const BesideTimes times =
-          run_beside(stage, buffers, *what.background, product, expected_ns, job.warm_up, job.repetitions);
+      const BesideTimes times = run_beside(stage, buffers, *what.background, product, expected_ns,
+                                           job.warm_up, job.repetitions);
       sample = sample_of(what, times.product);
       sample.background_bytes_per_second = times.background_bytes_per_second;
     }

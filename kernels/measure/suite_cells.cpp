@@ -58,8 +58,7 @@ void add_unfused(const Suite& suite, const Case& base, std::vector<Case>& cases)
 /// for it can hold them all: there no copy engine serves flags.
 bool possible(const Case& base, const std::string& schedule, const std::string& transport) {
   if (schedule != "device_flag") return true;
-  return base.library == "weft" &&
-         !(base.backend == "virtual_ranks" && transport == "copy_engine");
+  return base.library == "weft" && !(base.backend == "virtual_ranks" && transport == "copy_engine");
 }
 
 }  // namespace
@@ -157,8 +156,10 @@ std::vector<Case> interference_cases(const Suite& suite, const Case& base) {
     }
     for (const std::int64_t in_flight : suite.in_flight_bytes) {
       if (in_flight == 0) continue;
-      add({"copy", "to_device", "traffic_first", ctas, 0, in_flight});
-      add({"copy", "to_host", "traffic_first", ctas, 0, in_flight});
+      for (const std::int64_t pace : suite.paces_bytes_per_second) {
+        add({"copy", "to_device", "traffic_first", ctas, pace, in_flight});
+        add({"copy", "to_host", "traffic_first", ctas, pace, in_flight});
+      }
     }
   }
   return cases;
