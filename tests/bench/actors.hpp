@@ -29,6 +29,9 @@ struct Actors {
   [[nodiscard]] std::uint64_t activities() const;
 };
 
+/// The seed of both twins.
+inline constexpr std::uint64_t kActorsSeed = 20'000;
+
 /// Draws computations of 50 to 150 us and transfers that take as long on a link alone.
 Actors draw_actors(std::uint64_t seed, std::uint32_t actors, std::uint32_t rounds);
 

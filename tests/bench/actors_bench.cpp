@@ -16,8 +16,6 @@
 namespace weft::bench {
 namespace {
 
-constexpr std::uint64_t kSeed = 20'000;
-
 /// Subscribes to everything and keeps nothing.
 class NullSink : public sim::RecordSink {};
 
@@ -38,7 +36,7 @@ void time_runs(benchmark::State& state, const Actors& actors) {
 }
 
 void BM_Actors(benchmark::State& state) {
-  time_runs(state, draw_actors(kSeed, 8, static_cast<std::uint32_t>(state.range(0))));
+  time_runs(state, draw_actors(kActorsSeed, 8, static_cast<std::uint32_t>(state.range(0))));
 }
 BENCHMARK(BM_Actors)->Arg(20'000)->Unit(benchmark::kMillisecond);
 
@@ -63,7 +61,7 @@ void BM_ActorsBySize(benchmark::State& state) {
   reset_peak();
   const double before = peak_bytes();
   const auto activities = static_cast<std::uint32_t>(state.range(0));
-  const Actors actors = draw_actors(kSeed, 8, activities / 16);
+  const Actors actors = draw_actors(kActorsSeed, 8, activities / 16);
   time_runs(state, actors);
   const auto count = static_cast<double>(actors.activities());
   state.counters["bytes_per_activity"] = (peak_bytes() - before) / count;

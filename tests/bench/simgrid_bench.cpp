@@ -18,7 +18,6 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-constexpr std::uint64_t kSeed = 20'000;
 constexpr double kFlopsPerSecond = 1e12;
 
 struct Platform {
@@ -48,7 +47,7 @@ Platform build_platform(const Actors& actors) {
 }
 
 void BM_ActorsInSimGrid(benchmark::State& state) {
-  const Actors actors = draw_actors(kSeed, 8, static_cast<std::uint32_t>(state.range(0)));
+  const Actors actors = draw_actors(kActorsSeed, 8, static_cast<std::uint32_t>(state.range(0)));
   std::vector<std::string> words = {"bench",
                                     "--log=root.thresh:error",
                                     "--cfg=network/model:CM02",
