@@ -42,9 +42,8 @@ Simulation::Simulation(const Machine& machine, const Program& program, const Run
 }
 
 bool Simulation::step() {
-  const std::optional<EventKey> next = queue_.next_key();
-  if (!next) return false;
-  now_ = next->time().ps();
+  if (queue_.empty()) return false;
+  now_ = queue_.next_time().ps();
   settle();
   return true;
 }
@@ -61,10 +60,9 @@ void Simulation::settle() {
     }
     soon_.clear();
     done = 0;
-    if (const auto next = queue_.next_key(); next && next->time() == moment) {
-      const auto event = queue_.pop();
+    if (const auto happening = queue_.pop_at(moment)) {
       ++events_;
-      happen(event->payload);
+      happen(*happening);
       continue;
     }
     if (!dirty_roles_.empty()) {

@@ -96,6 +96,22 @@ class EventQueue {
     return heap_.front().key;
   }
 
+  /// Returns the first pending event's time; TimePoint::max() if there is no event.
+  [[nodiscard]] TimePoint next_time() {
+    return settle_top() ? heap_.front().key.time() : TimePoint::max();
+  }
+
+  /// Takes out the first event if it happens at `time`, which becomes now().
+  std::optional<Payload> pop_at(TimePoint time) {
+    if (!settle_top() || heap_.front().key.time() != time) return std::nullopt;
+    const std::uint32_t slot = heap_.front().slot;
+    remove_top();
+    std::optional<Payload> payload(std::move(slots_[slot].payload));
+    release(slot);
+    now_ = time;
+    return payload;
+  }
+
   /// Takes out the first event and moves now() to its time; none if there is no event.
   std::optional<Event> pop() {
     if (!settle_top()) return std::nullopt;
@@ -171,13 +187,18 @@ class EventQueue {
   }
 
   void remove_top() {
-    heap_.front() = heap_.back();
+    const Entry last = heap_.back();
     heap_.pop_back();
-    if (!heap_.empty()) sift_down(0);
+    if (!heap_.empty()) sink(0, last);
   }
 
   void sift_down(std::size_t at) {
     const Entry entry = heap_[at];
+    sink(at, entry);
+  }
+
+  // Puts an entry into the hole at `at`, or below.
+  void sink(std::size_t at, const Entry& entry) {
     const std::size_t size = heap_.size();
     for (;;) {
       const std::size_t first = kArity * at + 1;

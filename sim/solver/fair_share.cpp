@@ -2,8 +2,6 @@
 // Activities and resources coming and going; the filling itself is in filling.cpp.
 #include "sim/solver/fair_share.hpp"
 
-#include <cmath>
-
 #include "sim/units/check.hpp"
 
 namespace weft::sim {
@@ -24,6 +22,7 @@ ResourceId FairShare::add_resource(std::uint64_t capacity) {
   WEFT_CHECK(capacity > 0 && capacity < bound(62), "a resource of {} units a second", capacity);
   Resource resource;
   resource.capacity = capacity;
+  resource.full_capacity = UInt128{capacity} << 16;
   resources_.push_back(std::move(resource));
   return ResourceId(static_cast<std::uint32_t>(resources_.size() - 1));
 }
@@ -83,7 +82,7 @@ void FairShare::take_uses(Activity& activity, std::span<const ResourceUse> uses)
     } else {
       resource.visited = round_;
       resource.merged_use = activity.first_use + activity.use_count++;
-      uses_[resource.merged_use] = {use.resource.value(), 0, use.amount};
+      uses_[resource.merged_use] = {use.resource.value(), 0, use.amount, 0};
     }
     WEFT_CHECK(use.amount < bound(48) && uses_[resource.merged_use].amount < bound(48),
                "an amount of {}", use.amount);
@@ -92,7 +91,7 @@ void FairShare::take_uses(Activity& activity, std::span<const ResourceUse> uses)
 
 // The cap of y = x / denominator: the activity's own, or the least that a resource leaves to one
 // copy alone.
-void FairShare::assign_cap(Activity& activity, std::optional<ProgressRate> cap) const {
+void FairShare::assign_cap(Activity& activity, std::optional<ProgressRate> cap) {
   activity.cap_limit = kNone;
   activity.cap_exact = true;
   activity.cap = ~UInt128{0};
@@ -121,6 +120,9 @@ void FairShare::assign_cap(Activity& activity, std::optional<ProgressRate> cap) 
     activity.cap_limit = uses_[u].resource;
   }
   WEFT_CHECK(activity.cap != ~UInt128{0}, "an activity that nothing limits");
+  for (std::uint32_t u = activity.first_use; u < activity.first_use + activity.use_count; ++u) {
+    uses_[u].full_load = activity.rounded_cap * uses_[u].amount;
+  }
   WEFT_CHECK(activity.cap < (UInt128{1} << 126) / activity.denominator,
              "an activity that may progress by more than 2^62 units a second");
 }
@@ -155,26 +157,25 @@ FairShare::Activity& FairShare::running(ActivityId activity) {
   return activities_[activity.value()];
 }
 
-const FairShare::Activity& FairShare::at(ActivityId activity) const {
-  WEFT_CHECK(activity.value() < activities_.size() && activities_[activity.value()].used,
-             "activity {} is not there", activity.value());
-  return activities_[activity.value()];
-}
-
 // Moves an activity from its present number of copies to another one.
 void FairShare::charge(std::uint32_t index, std::uint64_t multiplicity) {
   WEFT_CHECK(multiplicity < bound(24), "{} copies of an activity", multiplicity);
   Activity& activity = activities_[index];
   const bool joins = activity.multiplicity == 0;
   const bool leaves = multiplicity == 0;
+  const std::uint64_t copies = multiplicity > activity.multiplicity
+                                   ? multiplicity - activity.multiplicity
+                                   : activity.multiplicity - multiplicity;
   for (std::uint32_t u = activity.first_use; u < activity.first_use + activity.use_count; ++u) {
     Use& use = uses_[u];
     Resource& resource = resources_[use.resource];
     if (resource.contended) mark_dirty(use.resource);
-    const UInt128 per_copy = activity.rounded_cap * use.amount;
-    resource.full_load += per_copy * multiplicity;
-    resource.full_load -= per_copy * activity.multiplicity;
-    resource.contended = resource.full_load > resource.capacity << 16;
+    if (multiplicity > activity.multiplicity) {
+      resource.full_load += copies == 1 ? use.full_load : use.full_load * copies;
+    } else {
+      resource.full_load -= copies == 1 ? use.full_load : use.full_load * copies;
+    }
+    resource.contended = resource.full_load > resource.full_capacity;
     if (resource.contended) mark_dirty(use.resource);
     if (joins) {
       use.slot = static_cast<std::uint32_t>(resource.members.size());
@@ -209,16 +210,12 @@ void FairShare::mark_dirty(std::uint32_t resource) {
   dirty_.push_back(resource);
 }
 
-std::optional<ResourceId> FairShare::limit(ActivityId activity) const {
-  const std::uint32_t limit = at(activity).limit;
-  if (limit == kNone) return std::nullopt;
-  return ResourceId(limit);
-}
-
 double FairShare::units_per_second(ActivityId activity) const {
   const Activity& running = at(activity);
-  return std::ldexp(static_cast<double>(running.rate), -64) *
-         static_cast<double>(running.denominator);
+  constexpr double kUnit = 0x1p-64;
+  const auto whole = static_cast<double>(static_cast<std::uint64_t>(running.rate >> 64));
+  const auto fraction = static_cast<double>(static_cast<std::uint64_t>(running.rate)) * kUnit;
+  return (whole + fraction) * static_cast<double>(running.denominator);
 }
 
 UInt128 FairShare::exact_load(ResourceId resource) const {

@@ -26,6 +26,7 @@
 #include "sim/solver/demand.hpp"
 #include "sim/solver/pace.hpp"
 #include "sim/solver/wide.hpp"
+#include "sim/units/check.hpp"
 
 namespace weft::sim {
 
@@ -86,7 +87,11 @@ class FairShare {
   /// Returns the units in which the activity's paces count, fixed while its cap does not rise.
   [[nodiscard]] PaceScale scale(ActivityId activity) const { return at(activity).scale; }
   /// Returns the resource that holds the activity back; none while its own cap does.
-  [[nodiscard]] std::optional<ResourceId> limit(ActivityId activity) const;
+  [[nodiscard]] std::optional<ResourceId> limit(ActivityId activity) const {
+    const std::uint32_t limit = at(activity).limit;
+    if (limit == kNone) return std::nullopt;
+    return ResourceId(limit);
+  }
   /// Returns the progress of one copy in units a second, for reports.
   [[nodiscard]] double units_per_second(ActivityId activity) const;
   /// Returns the exact rate of one copy divided by the demand's denominator, in 2^-64 a second.
@@ -107,11 +112,13 @@ class FairShare {
     std::uint32_t resource;
     std::uint32_t slot;  // of the resource's members while the activity runs
     std::uint64_t amount;
+    UInt128 full_load;  // of one copy at its cap, rounded up to 2^-16 units
   };
   struct Resource {
-    UInt128 capacity = 0;   // whole units
-    UInt128 full_load = 0;  // of all members at their caps, rounded up to 2^-16 units
-    UInt128 residual = 0;   // the rest belongs to one filling
+    UInt128 capacity = 0;       // whole units
+    UInt128 full_capacity = 0;  // 2^-16 units
+    UInt128 full_load = 0;      // of all members at their caps, rounded up to 2^-16 units
+    UInt128 residual = 0;       // the rest belongs to one filling
     UInt128 weight = 0;
     FillLevel level;
     std::uint32_t visited = 0;
@@ -146,10 +153,14 @@ class FairShare {
     bool used = false;
   };
 
-  [[nodiscard]] const Activity& at(ActivityId activity) const;
+  [[nodiscard]] const Activity& at(ActivityId activity) const {
+    WEFT_CHECK(activity.value() < activities_.size() && activities_[activity.value()].used,
+               "activity {} is not there", activity.value());
+    return activities_[activity.value()];
+  }
   Activity& running(ActivityId activity);
   void take_uses(Activity& activity, std::span<const ResourceUse> uses);
-  void assign_cap(Activity& activity, std::optional<ProgressRate> cap) const;
+  void assign_cap(Activity& activity, std::optional<ProgressRate> cap);
   void charge(std::uint32_t index, std::uint64_t multiplicity);
   void touch(std::uint32_t index);
   void mark_dirty(std::uint32_t resource);

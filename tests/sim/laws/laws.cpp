@@ -8,9 +8,13 @@
 namespace weft::sim::laws {
 
 RecordedRun record(const Machine& machine, const Program& program, const RunOptions& options) {
-  RecordedRun run{
-      .machine = machine, .program = program, .options = options, .result = {}, .records = {}};
-  const std::array<RecordSink*, 1> sinks{&run.records};
+  RecordedRun run{.machine = machine,
+                  .program = program,
+                  .options = options,
+                  .result = {},
+                  .records = {},
+                  .path = {}};
+  const std::array<RecordSink*, 2> sinks{&run.records, &run.path};
   run.result = sim::run(machine, program, options, sinks);
   return run;
 }
@@ -18,7 +22,7 @@ RecordedRun record(const Machine& machine, const Program& program, const RunOpti
 Breaches all(const RecordedRun& run) {
   Breaches breaches;
   for (const auto law : {commands_end_once, lanes_are_tiled, residency_is_tiled,
-                         bytes_are_conserved, rates_are_max_min}) {
+                         bytes_are_conserved, rates_are_max_min, critical_path_abuts}) {
     const Breaches more = law(run);
     breaches.insert(breaches.end(), more.begin(), more.end());
   }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sim/critical_path.hpp"
 #include "sim/record.hpp"
 #include "sim/run.hpp"
 
@@ -35,6 +36,7 @@ struct RecordedRun {
   RunOptions options;
   RunResult result;
   Recorder records;
+  CriticalPath path;
 };
 
 /// Runs and records; throws what run() throws.
