@@ -40,12 +40,10 @@ void CriticalPath::on(const SignalSeen& record) {
   told_[record.waiter].seen.push_back(record);
 }
 
-namespace {
-
 /// Where a command's call is, and its neighbours: what the records do not repeat.
-class Calls {
+class PathCalls {
  public:
-  explicit Calls(const Program& program) : program_(program) {
+  explicit PathCalls(const Program& program) : program_(program) {
     for (std::uint32_t t = 0; t < program.threads.size(); ++t) {
       const std::vector<Command>& commands = program.threads[t].commands;
       for (std::uint32_t i = 0; i < commands.size(); ++i) {
@@ -116,8 +114,6 @@ class Calls {
   std::map<std::uint32_t, std::vector<CommandRef>> records_;
   std::map<std::uint32_t, std::vector<CommandRef>> members_;
 };
-
-}  // namespace
 
 /// Walks back from (command, time) to the cause of each stretch.
 class PathTracer {
@@ -366,7 +362,7 @@ class PathTracer {
   const CriticalPath& path_;
   const Machine& machine_;
   const Program& program_;
-  Calls calls_;
+  PathCalls calls_;
   std::vector<PathSegment> segments_;
   CommandRef at_;
   TimePoint time_;

@@ -85,6 +85,8 @@ struct RateChange {
   TimePoint at;
   double units_per_second = 0;
   std::optional<StallReason> limited_by;  ///< none: at its own cap
+  std::uint32_t range = 0;                ///< of Program::ranges, for a cohort's tiles
+  int ctas = 0;                           ///< of the cohort; 0: bytes of a copy, message or gang
 };
 
 /// A gap, on the lane of a command or of some CTAs of one of its roles.

@@ -190,6 +190,7 @@ void Simulation::stop_spin(std::uint32_t index) {
 // The flow goes on as another activity.
 void Simulation::attach(std::uint32_t index, ActivityId activity) {
   flows_[index].activity = activity;
+  flows_[index].progress.rescale(shares_.scale(activity), now());
   if (activity.value() >= flow_of_.size()) flow_of_.resize(activity.value() + 1, kNone);
   flow_of_[activity.value()] = index;
   shares_touched_ = true;

@@ -82,23 +82,30 @@ std::optional<StallReason> Simulation::limit_of(ActivityId activity) const {
 
 void Simulation::rate_change(const Flow& flow, double units_per_second,
                              std::optional<StallReason> limit) {
+  RateChange change{.command = {},
+                    .activity = flow.activity.value(),
+                    .at = now(),
+                    .units_per_second = units_per_second,
+                    .limited_by = limit};
   std::uint32_t command = 0;
   switch (flow.owner) {
     case Flow::Owner::transfer:
       command = transfers_[flow.of].command;
       break;
-    case Flow::Owner::crew:
-      command = runs_[roles_[crews_[flow.of].role_run].run].command;
+    case Flow::Owner::crew: {
+      const Crew& crew = crews_[flow.of];
+      const RoleRun& role = roles_[crew.role_run];
+      command = runs_[role.run].command;
+      change.range = program_.roles[role.role].ranges.first + crew.range;
+      change.ctas = static_cast<int>(crew.ctas);
       break;
+    }
     case Flow::Owner::gang:
       command = runs_[gang_runs_[flow.of].runs.front()].command;
       break;
   }
-  emit(RateChange{.command = compiled_.commands[command].ref,
-                  .activity = flow.activity.value(),
-                  .at = now(),
-                  .units_per_second = units_per_second,
-                  .limited_by = limit});
+  change.command = compiled_.commands[command].ref;
+  emit(change);
 }
 
 }  // namespace weft::sim::engine

@@ -10,9 +10,10 @@ namespace weft::sim {
 
 namespace {
 
-constexpr int kSumBits = 126;
 constexpr int kWeightBits = 62;
 constexpr int kFractionBits = 32;
+// Sums of weights leave room for a level's fraction.
+constexpr int kSumBits = 126 - kFractionBits;
 
 }  // namespace
 
@@ -131,11 +132,11 @@ bool FairShare::scale_exactly() {
 
 // By the largest power of two that fits, rounded down.
 void FairShare::scale_rounded() {
-  int shift = kSumBits;
+  int shift = 126;
   for (const std::uint32_t index : component_) {
     const Activity& activity = activities_[index];
     const int own = bit_length(activity.weight) - bit_length(activity.weight_denominator) + 1;
-    shift = std::min({shift, kWeightBits - own, kSumBits - bit_length(activity.weight),
+    shift = std::min({shift, kWeightBits - own, 126 - bit_length(activity.weight),
                       kSumBits - own - widest_use(activity) - bit_length(component_.size())});
   }
   for (const std::uint32_t index : component_) {

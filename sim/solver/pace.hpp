@@ -62,6 +62,19 @@ class Progress {
     since_ = now;
     pace_ = pace;
   }
+  /// Goes on in another activity's quanta, standing still until its pace is set.
+  void rescale(PaceScale scale, TimePoint now) {
+    left_ = left_at(now);
+    since_ = now;
+    pace_ = Pace();
+    if (scale.bits >= scale_.bits) {
+      left_ <<= scale.bits - scale_.bits;
+    } else {
+      const int drop = scale_.bits - scale.bits;
+      left_ = (left_ + ((UInt128{1} << drop) - 1)) >> drop;
+    }
+    scale_ = scale;
+  }
   /// Returns when the work is done at the present pace; TimePoint::max() if never.
   [[nodiscard]] TimePoint end() const { return reaches(0); }
   /// Returns when `amount` units are left; TimePoint::max() if never.

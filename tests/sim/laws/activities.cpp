@@ -71,10 +71,9 @@ Asks asks_of_gang(const RecordedRun& run, std::uint32_t index) {
   return asks;
 }
 
-Asks asks_of_cohort(const RecordedRun& run, const CohortSpan& cohort) {
+Asks asks_of_range(const RecordedRun& run, const SharedActivity& activity, DeviceId device) {
   Asks asks;
-  const TileRange& range = run.program.ranges[cohort.range];
-  const DeviceId device = run.machine.rank(cohort.rank).device;
+  const TileRange& range = run.program.ranges[*activity.range];
   for (std::uint32_t i = 0; i < range.traffic.count; ++i) {
     const Traffic& traffic = run.program.traffic[range.traffic.first + i];
     const auto bytes = static_cast<double>(traffic.bytes.count());
@@ -101,30 +100,8 @@ Asks asks_of_cohort(const RecordedRun& run, const CohortSpan& cohort) {
     if (capacity_of(run, key)) most = std::max(most, std::ceil(amount));
   }
   asks.weight = 1 / most;
-  asks.copies = cohort.ctas;
+  asks.copies = activity.ctas;
   return asks;
-}
-
-// The cohort that an activity was: same command, same times; among several the same progress.
-bool match_cohort(const RecordedRun& run, std::vector<bool>& taken, SharedActivity& activity) {
-  std::optional<std::size_t> best;
-  double least = INFINITY;
-  for (std::size_t i = 0; i < run.records.cohorts.size(); ++i) {
-    const CohortSpan& cohort = run.records.cohorts[i];
-    if (taken[i] || cohort.command != activity.command || cohort.start != activity.start() ||
-        cohort.end != activity.end()) {
-      continue;
-    }
-    const double off = std::abs(static_cast<double>(cohort.tiles_per_cta) - activity.progress());
-    if (off < least) {
-      least = off;
-      best = i;
-    }
-  }
-  if (!best) return false;
-  taken[*best] = true;
-  activity.cohort = run.records.cohorts[*best];
-  return true;
 }
 
 }  // namespace
@@ -181,6 +158,8 @@ std::vector<SharedActivity> shared_activities(const RecordedRun& run, Breaches& 
     if (!activity.steps.empty()) activity.steps.back().to = rate.at;
     if (rate.units_per_second > 0) {
       activity.steps.push_back({rate.at, rate.at, rate.units_per_second, rate.limited_by});
+      if (rate.ctas > 0) activity.range = rate.range;
+      activity.ctas = rate.ctas;
     } else {
       if (!activity.steps.empty()) done.push_back(std::move(activity));
       open.erase(key);
@@ -189,7 +168,6 @@ std::vector<SharedActivity> shared_activities(const RecordedRun& run, Breaches& 
   for (const auto& [key, activity] : open) {
     breaches.push_back(fmt::format("{} still progresses at the end", name(key.first)));
   }
-  std::vector<bool> taken(run.records.cohorts.size());
   for (SharedActivity& activity : done) {
     const Call& call = commands.at(activity.command)->call;
     if (const auto* copy = std::get_if<Copy>(&call)) {
@@ -201,18 +179,21 @@ std::vector<SharedActivity> shared_activities(const RecordedRun& run, Breaches& 
       if (kernel.gang) {
         activity.gang = kernel.gang->value();
         activity.asks = asks_of_gang(run, *activity.gang);
-      } else if (match_cohort(run, taken, activity)) {
-        activity.asks = asks_of_cohort(run, *activity.cohort);
       } else {
-        breaches.push_back(fmt::format("{}: rates from {} to {} ps belong to no cohort",
-                                       name(activity.command), activity.start().ps(),
-                                       activity.end().ps()));
+        const RankId rank = run.program.streams[launch->stream.value()].rank;
+        activity.asks = asks_of_range(run, activity, run.machine.rank(rank).device);
       }
     } else {
       breaches.push_back(fmt::format("{} has rates", name(activity.command)));
     }
   }
   return done;
+}
+
+bool shares_sms(const RecordedRun& run) {
+  if (!run.options.effects.sm_share) return false;
+  return std::any_of(run.program.ranges.begin(), run.program.ranges.end(),
+                     [](const TileRange& range) { return range.demand != SmDemand{}; });
 }
 
 }  // namespace weft::sim::laws

@@ -34,7 +34,8 @@ struct RateStep {
 struct SharedActivity {
   CommandRef command;
   std::vector<RateStep> steps;
-  std::optional<CohortSpan> cohort;  ///< set where a kernel's CTAs progress, not a flow
+  std::optional<std::uint32_t> range;  ///< set where CTAs do tiles of it, not a flow
+  int ctas = 0;
   std::optional<std::uint32_t> gang;
   Asks asks;
 
@@ -48,7 +49,10 @@ struct SharedActivity {
 /// Capacity of a resource in this run; none: not modelled.
 std::optional<double> capacity_of(const RecordedRun& run, const ResourceKey& key);
 
-/// All shared activities; breaches name rate records that belong to none.
+/// Whether the pipes of SMs are shared in this run: their part of a weight is not in the records.
+bool shares_sms(const RecordedRun& run);
+
+/// All shared activities; breaches name rate records that make no sense.
 std::vector<SharedActivity> shared_activities(const RecordedRun& run, Breaches& breaches);
 
 }  // namespace weft::sim::laws

@@ -18,6 +18,7 @@ class Drawing {
     for (int r = 0; r < ranks; ++r) case_.ranks.push_back(draw_rank());
     case_.planes = static_cast<int>(one_in(2) ? 1 : 1 + below(4));
     if (one_in(2)) case_.plane_capacity = between(50, 400) * kGB / case_.planes;
+    demands_ = one_in(2);
     const bool latencies = !one_in(3);
     if (latencies) draw_latencies();
     const std::uint64_t operations = 3 + below(40);
@@ -47,6 +48,7 @@ class Drawing {
     }
     r.cta_slots = static_cast<int>(between(6, 16));
     r.hbm = one_in(4) ? 0 : between(200, 2000) * kGB;
+    r.l2 = one_in(2) ? 0 : between(500, 3000) * kGB;
     r.port = between(20, 200) * kGB;
     const std::uint64_t engines = 1 + below(2);
     for (std::uint64_t e = 0; e < engines; ++e) {
@@ -241,9 +243,10 @@ class Drawing {
       RangeCase range;
       range.tiles = one_in(10) ? 0 : between(1, 3L * ctas);
       range.sm_time = time();
-      range.demand = {.tensor_milli = static_cast<int>(between(0, 1000)),
-                      .issue_milli = static_cast<int>(between(0, 600)),
-                      .load_store_milli = static_cast<int>(between(0, 600))};
+      if (demands_)
+        range.demand = {.tensor_milli = static_cast<int>(between(0, 1000)),
+                        .issue_milli = static_cast<int>(between(0, 600)),
+                        .load_store_milli = static_cast<int>(between(0, 600))};
       if (one_in(2)) range.hbm_bytes = between(1, 2'000'000);
       if (one_in(3)) range.l2_bytes = between(1, 4'000'000);
       if (case_.ranks.size() > 1 && one_in(3)) {
@@ -305,6 +308,7 @@ class Drawing {
   }
 
   std::mt19937_64 random_;
+  bool demands_ = false;  // tiles ask for shares of their SM's pipes
   Case case_;
   std::vector<std::uint64_t> posted_;  // by signal, by the operations so far
   std::vector<int> plain_kernels_;     // without signals: may be launched again

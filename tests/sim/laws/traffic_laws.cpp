@@ -36,6 +36,27 @@ struct Carried {
   double tolerance = 0;
 };
 
+// Tiles that the rates make against those that the cohorts did. A range without shared traffic has
+// rates only while its SMs are contended.
+void check_tiles(const RecordedRun& run,
+                 const std::map<std::pair<CommandRef, std::uint32_t>, Carried>& made,
+                 Breaches& breaches) {
+  std::map<std::pair<CommandRef, std::uint32_t>, double> done;
+  for (const CohortSpan& cohort : run.records.cohorts) {
+    done[{cohort.command, cohort.range}] += static_cast<double>(cohort.tiles_per_cta) * cohort.ctas;
+  }
+  for (const auto& [key, carried] : made) {
+    const double tiles = done[key];
+    const bool moves =
+        all_shared(run.options.effects) && run.program.ranges[key.second].traffic.count > 0;
+    const double off = carried.bytes - tiles;
+    if (off > carried.tolerance || (moves && -off > carried.tolerance)) {
+      breaches.push_back(fmt::format("{} range {}: rates make {} tiles of {}", name(key.first),
+                                     key.second, carried.bytes, tiles));
+    }
+  }
+}
+
 void check_hops(const RecordedRun& run, const std::map<std::uint32_t, Carried>& routes,
                 const std::map<std::uint32_t, double>& declared, Breaches& breaches) {
   for (const auto& [index, bytes] : declared) {
@@ -67,17 +88,14 @@ Breaches bytes_are_conserved(const RecordedRun& run) {
   Breaches breaches;
   check_fans(run.machine, breaches);
   const std::vector<SharedActivity> activities = shared_activities(run, breaches);
+  std::map<std::pair<CommandRef, std::uint32_t>, Carried> tiles;  // by range
   std::map<CommandRef, Carried> flows;
   std::map<std::uint32_t, Carried> gangs;
   for (const SharedActivity& activity : activities) {
-    if (activity.cohort) {
-      const auto tiles = static_cast<double>(activity.cohort->tiles_per_cta);
-      if (run.options.effects.chunking &&
-          std::abs(activity.progress() - tiles) > activity.tolerance()) {
-        breaches.push_back(fmt::format("{} range {}: rates make {} tiles a CTA of {}",
-                                       name(activity.command), activity.cohort->range,
-                                       activity.progress(), tiles));
-      }
+    if (activity.range) {
+      Carried& carried = tiles[{activity.command, *activity.range}];
+      carried.bytes += activity.progress() * activity.ctas;
+      carried.tolerance += activity.tolerance() * activity.ctas;
       continue;
     }
     Carried& carried = activity.gang ? gangs[*activity.gang] : flows[activity.command];
@@ -114,6 +132,7 @@ Breaches bytes_are_conserved(const RecordedRun& run) {
       }
     }
   }
+  if (run.options.effects.chunking) check_tiles(run, tiles, breaches);
   check_hops(run, routes, declared_routes, breaches);
   for (const auto& [gang, bytes] : declared_gangs) {
     if (std::abs(gangs[gang].bytes - bytes) > gangs[gang].tolerance + kTolerance * bytes) {
@@ -151,6 +170,7 @@ class Moment {
       breaches.push_back(fmt::format("{} {} carries {} of {} at {} ps", kind_name(key.first),
                                      key.second, level.load, *capacity, at_.ps()));
     }
+    if (shares_sms(run_)) return;
     for (const auto& [activity, step] : running_) check(*activity, *step, breaches);
   }
 

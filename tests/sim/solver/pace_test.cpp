@@ -61,6 +61,24 @@ TEST(Progress, IsNotDoneOnePicosecondBeforeItsEnd) {
   EXPECT_GT(progress.units_left(half - Duration::from_ps(2)), 500'000U);
 }
 
+TEST(Progress, GoesOnInOtherQuanta) {
+  const PaceScale coarse = PaceScale::of_cap(fixed(900'000'000'000));
+  const PaceScale fine = PaceScale::of_cap(fixed(1'000'000));
+  ASSERT_GT(fine.bits, coarse.bits);
+  Progress whole(9'000'000, coarse, TimePoint());
+  whole.set_pace(coarse.pace(fixed(900'000'000'000)), TimePoint());
+  Progress moved = whole;
+  const TimePoint half = TimePoint::from_ps(5'000'000);
+  moved.rescale(fine, half);
+  EXPECT_EQ(moved.end(), TimePoint::max());
+  moved.set_pace(fine.pace(fixed(1'000'000)), half);
+  EXPECT_EQ(moved.units_left(half), 4'500'000U);
+  EXPECT_EQ(moved.end(), half + Duration::from_ps(4'500'000'000'000));
+  moved.rescale(coarse, half);
+  moved.set_pace(whole.pace(), half);
+  EXPECT_EQ(moved.end(), whole.end());
+}
+
 TEST(Progress, StandsStillAtPaceZero) {
   Progress progress(1, PaceScale::of_cap(fixed(1)), TimePoint());
   EXPECT_EQ(progress.end(), TimePoint::max());
