@@ -187,18 +187,17 @@ std::string describe(const GemmTile& tile, std::int64_t split) {
 }
 
 GemmTile from_table(const kernels::shapes::Tile& tile) {
-  return {
-      .tile_m = tile.m(),
-      .tile_n = tile.n(),
-      .tile_k = kernels::shapes::Tile::k(),
-      .stages = tile.stages,
-      .cluster_m = tile.cluster_m,
-      .cluster_n = tile.cluster_n,
-      .threads = tile.threads(),
-      .registers_per_thread = tile.registers() / tile.threads(),
-      .shared_memory = Bytes::from(tile.shared_bytes()),
-      .persistent = true,
-      .source = {SourceKind::measured, "kernels/shapes, compiled as declared"}};
+  return {.tile_m = tile.m(),
+          .tile_n = tile.n(),
+          .tile_k = kernels::shapes::Tile::k(),
+          .stages = tile.stages,
+          .cluster_m = tile.cluster_m,
+          .cluster_n = tile.cluster_n,
+          .threads = tile.threads(),
+          .registers_per_thread = tile.registers() / tile.threads(),
+          .shared_memory = Bytes::from(tile.shared_bytes()),
+          .persistent = true,
+          .source = {SourceKind::measured, "kernels/shapes, compiled as declared"}};
 }
 
 }  // namespace

@@ -112,7 +112,9 @@ std::string describe(const model::Figures& f, const std::optional<model::ErrorBa
     text +=
         band->fraction > 0
             ? fmt::format("  within {:.0f} % in nine of ten cases like it ({}: {})\n",
-                          100 * band->fraction, config::Codec<config::SourceKind>::write(band->source.kind).as_string(), band->source.reference)
+                          100 * band->fraction,
+                          config::Codec<config::SourceKind>::write(band->source.kind).as_string(),
+                          band->source.reference)
             : fmt::format("  how far off it may be is not known ({})\n", band->source.reference);
   }
   return text;
