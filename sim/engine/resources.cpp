@@ -15,7 +15,7 @@ std::uint64_t rate_of(Bandwidth bandwidth) {
   return static_cast<std::uint64_t>(bandwidth.bytes_per_second());
 }
 
-bool less(const ProgressRate& a, const ProgressRate& b) {
+bool slower(const ProgressRate& a, const ProgressRate& b) {
   return UInt128{a.numerator} * b.denominator < UInt128{b.numerator} * a.denominator;
 }
 
@@ -57,7 +57,7 @@ void UseCollector::clear(std::uint64_t denominator) {
 }
 
 void UseCollector::limit(const ProgressRate& rate) {
-  if (!list_.cap || less(rate, *list_.cap)) list_.cap = rate;
+  if (!list_.cap || slower(rate, *list_.cap)) list_.cap = rate;
 }
 
 void UseCollector::charge(std::uint32_t index, std::uint64_t amount) {

@@ -66,18 +66,25 @@ TEST(Files, SpeakOfNoOnesMachine) {
   const std::regex shared_folder(start + R"((\.\./)*)" + "share" + "d/");
   for (const auto& file : source_tree()) {
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
-      if (file.lines[i].size() > 2000) continue;
+      if (file.lines[i].size() > 2000 || file.lines[i].find('/') == std::string::npos) continue;
       EXPECT_FALSE(std::regex_search(file.lines[i], machine_path)) << file.at(i);
       EXPECT_FALSE(std::regex_search(file.lines[i], shared_folder)) << file.at(i);
     }
   }
 }
 
+/// Whether two capitals follow each other: quick, where the regular expression is slow.
+bool has_capitals(const std::string& line) {
+  const auto capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+  return std::adjacent_find(line.begin(), line.end(),
+                            [&](char a, char b) { return capital(a) && capital(b); }) != line.end();
+}
+
 TEST(Files, PromiseNothingForLater) {
   const std::regex unfinished(std::string(R"(\b()") + "TO" + "DO|FIX" + "ME|XX" + R"(X)\b)");
   for (const auto& file : source_tree()) {
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
-      if (file.lines[i].size() > 2000) continue;
+      if (file.lines[i].size() > 2000 || !has_capitals(file.lines[i])) continue;
       EXPECT_FALSE(std::regex_search(file.lines[i], unfinished)) << file.at(i);
     }
   }

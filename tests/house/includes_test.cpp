@@ -45,8 +45,8 @@ const std::vector<Part>& parts() {
   return all;
 }
 
-/// Inside models: profile <- cost; cost, layouts <- workloads <- schedules <- planner; files of
-/// other people are read and written beside them.
+/// Inside models: profile <- cost; cost, layouts <- workloads <- schedules <- planner; other
+/// people's files become workloads in import, which the planner sees.
 const std::vector<Part>& parts_of_models() {
   static const std::vector<Part> all = {
       {"models/profile/", "profile", {}},
@@ -54,10 +54,10 @@ const std::vector<Part>& parts_of_models() {
       {"models/layouts/", "layouts", {}},
       {"models/workloads/", "workloads", {"profile", "cost", "layouts"}},
       {"models/schedules/", "schedules", {"profile", "cost", "layouts", "workloads"}},
-      {"models/planner/", "planner", {"profile", "cost", "layouts", "workloads", "schedules"}},
-      {"models/import/",
-       "import",
-       {"profile", "cost", "layouts", "workloads", "schedules", "planner"}},
+      {"models/import/", "import", {"profile", "cost", "layouts", "workloads"}},
+      {"models/planner/",
+       "planner",
+       {"profile", "cost", "layouts", "workloads", "schedules", "import"}},
       {"models/export/",
        "export",
        {"profile", "cost", "layouts", "workloads", "schedules", "planner"}},
