@@ -109,6 +109,9 @@ struct TileRange {
   bool posts_per_tile = false;  ///< else once, when the range is complete
   Duration fluid_time{};  ///< the range's share of the unchunked compute (A): what it takes when
                           ///< chunking is off
+  /// Bytes that a tile counts for where it shares with other work; 0: those that its traffic moves
+  /// (each entry once). A folded rank keeps what it counted for before.
+  Bytes share_bytes{};
   friend bool operator==(const TileRange&, const TileRange&) = default;
 };
 

@@ -135,9 +135,11 @@ class KernelCompiler {
           denominator, static_cast<std::uint64_t>(machine_.routes[traffic.index].denominator));
     }
     collector_.clear(denominator);
+    std::uint64_t moved = 0;
     for (std::uint32_t i = 0; i < range.traffic.count; ++i) {
       const Traffic& traffic = program_.traffic[range.traffic.first + i];
       const auto bytes = static_cast<std::uint64_t>(traffic.bytes.count());
+      moved += bytes;
       if (traffic.on == Traffic::On::memory) {
         collector_.memory(MemoryId(traffic.index), bytes * denominator);
       } else {
@@ -146,6 +148,8 @@ class KernelCompiler {
     }
     out_.range_uses[at] = static_cast<std::uint32_t>(out_.use_lists.size());
     out_.use_lists.push_back(collector_.finish());
+    const auto counted = static_cast<std::uint64_t>(range.share_bytes.count());
+    out_.use_lists.back().counts_as = std::max<std::uint64_t>(1, counted > 0 ? counted : moved);
   }
 
   void note_signals(std::uint32_t kernel, const Role& role, const TileRange& range) {

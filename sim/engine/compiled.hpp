@@ -79,7 +79,7 @@ struct UseList {
   std::uint32_t first = 0;  ///< of Compiled::uses
   std::uint32_t count = 0;
   std::uint64_t denominator = 1;
-  std::uint64_t dominant = 1;  ///< the greatest amount, per denominator, rounded up
+  std::uint64_t counts_as = 1;  ///< bytes of a tile where it shares
   std::optional<ProgressRate> cap;
 };
 

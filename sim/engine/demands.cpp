@@ -54,14 +54,14 @@ Demand Simulation::crew_demand(const Crew& crew) {
                               static_cast<std::uint64_t>(time)};
   }
   scratch_uses_.clear();
-  std::uint64_t dominant = 1;
+  std::uint64_t counts_as = 1;
   const std::uint32_t list = uses_of(role, crew.range);
   if (list != kNone) {
     const UseList& uses = compiled_.use_lists[list];
     const auto* const first = compiled_.uses.data() + uses.first;
     scratch_uses_.assign(first, first + uses.count);
     demand.denominator = uses.denominator;
-    dominant = uses.dominant;
+    counts_as = uses.counts_as;
     if (uses.cap && !fluid) {
       lower(demand.cap, {uses.cap->numerator, uses.cap->denominator * copies});
     }
@@ -69,7 +69,7 @@ Demand Simulation::crew_demand(const Crew& crew) {
   const SharedResource& l2 = compiled_.resources[compiled_.l2_resource(device)];
   const auto l2_bytes = static_cast<std::uint64_t>(range.l2_bytes.count());
   if (l2_bytes > 0 && l2.capacity > 0) {
-    dominant = std::max(dominant, l2_bytes);
+    counts_as = std::max(counts_as, l2_bytes);
     if (l2.shared) {
       scratch_uses_.push_back(
           {ResourceId(compiled_.l2_resource(device)), l2_bytes * demand.denominator});
@@ -78,12 +78,12 @@ Demand Simulation::crew_demand(const Crew& crew) {
     }
   }
   if (fluid) {
-    dominant =
-        std::max<std::uint64_t>(1, dominant * copies / static_cast<std::uint64_t>(role.ctas));
+    counts_as =
+        std::max<std::uint64_t>(1, counts_as * copies / static_cast<std::uint64_t>(role.ctas));
   }
-  dominant = std::max(dominant, add_pipes(crew, range.demand, time, demand));
+  counts_as = std::max(counts_as, add_pipes(crew, range.demand, time, demand));
   demand.uses = scratch_uses_;
-  demand.weight_per = dominant;
+  demand.weight_per = counts_as;
   return demand;
 }
 

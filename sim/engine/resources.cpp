@@ -111,12 +111,10 @@ void UseCollector::route(const Route& route, std::uint64_t bytes) {
 
 UseList UseCollector::finish() {
   // What is not shared in this run leaves the list and becomes a cap.
-  std::uint64_t dominant = 1;
   std::size_t kept = list_.first;
   for (std::size_t i = list_.first; i < compiled_.uses.size(); ++i) {
     const ResourceUse use = compiled_.uses[i];
     const SharedResource& resource = compiled_.resources[use.resource.value()];
-    dominant = std::max(dominant, (use.amount + list_.denominator - 1) / list_.denominator);
     if (resource.shared) {
       compiled_.uses[kept++] = use;
     } else {
@@ -127,7 +125,6 @@ UseList UseCollector::finish() {
   compiled_.uses.erase(compiled_.uses.begin() + static_cast<std::ptrdiff_t>(kept),
                        compiled_.uses.end());
   list_.count = static_cast<std::uint32_t>(kept - list_.first);
-  list_.dominant = dominant;
   return list_;
 }
 

@@ -247,6 +247,11 @@ class Folding {
         ranges, {.first = static_cast<std::uint32_t>(to.ranges.size()), .count = ranges.count});
     for (std::uint32_t k = 0; k < from.count; ++k) {
       TileRange range = program_.ranges[from.first + k];
+      if (range.share_bytes == Bytes()) {
+        for (std::uint32_t i = 0; i < range.traffic.count; ++i) {
+          range.share_bytes += program_.traffic[range.traffic.first + i].bytes;
+        }
+      }
       range.traffic = fold_traffic(range.traffic);
       const Slice waits = range.waits;
       range.waits.first = static_cast<std::uint32_t>(to.waits.size());

@@ -167,7 +167,8 @@ bool Symmetry::range(const TileRange& a, const TileRange& b) {
   if (a.tiles != b.tiles || a.sm_time != b.sm_time || !(a.demand == b.demand) ||
       a.l2_bytes != b.l2_bytes || a.traffic.count != b.traffic.count ||
       a.waits.count != b.waits.count || a.posts.count != b.posts.count ||
-      a.posts_per_tile != b.posts_per_tile || a.fluid_time != b.fluid_time) {
+      a.posts_per_tile != b.posts_per_tile || a.fluid_time != b.fluid_time ||
+      a.share_bytes != b.share_bytes) {
     return false;
   }
   for (std::uint32_t i = 0; i < a.traffic.count; ++i) {
