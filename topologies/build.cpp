@@ -348,9 +348,10 @@ std::vector<RankPlace> packed_places(const MachineSpec& spec, std::int64_t ranks
   return places;
 }
 
-std::vector<RankPlace> scattered_places(const MachineSpec& spec, std::int64_t ranks) {
+std::vector<RankPlace> scattered_places(const MachineSpec& spec, std::int64_t ranks,
+                                        std::int64_t nodes) {
   const std::int64_t per_node = devices_per_node(spec);
-  const std::int64_t nodes = std::max<std::int64_t>(1, (ranks + per_node - 1) / per_node);
+  if (nodes == 0) nodes = std::max<std::int64_t>(1, (ranks + per_node - 1) / per_node);
   std::vector<RankPlace> places;
   for (std::int64_t rank = 0; rank < ranks; ++rank) places.push_back({rank % nodes, rank / nodes});
   return places;

@@ -27,8 +27,9 @@ struct RankPlace {
 
 /// Ranks 0..n-1 on devices in order: a group of neighbours stays inside a node. The good order.
 [[nodiscard]] std::vector<RankPlace> packed_places(const MachineSpec& spec, std::int64_t ranks);
-/// Ranks dealt to the nodes in turn, over as many nodes as `ranks` fill: neighbours never share a node.
-[[nodiscard]] std::vector<RankPlace> scattered_places(const MachineSpec& spec, std::int64_t ranks);
+/// Ranks dealt to `nodes` nodes in turn, so that neighbours never share a node; 0: to as many as `ranks` fill.
+[[nodiscard]] std::vector<RankPlace> scattered_places(const MachineSpec& spec, std::int64_t ranks,
+                                                      std::int64_t nodes = 0);
 
 /// Slows a part: a rank's device ("rank3"), a device ("node0.gpu3") or a link ("node0.gpu0->node0.nvswitch").
 struct Override {

@@ -130,10 +130,13 @@ class Searcher {
   const PlanOptions& options_;
 };
 
+// The places of one replica's ranks, of `gpus` in all: replicas of a scattered order share every node.
 std::vector<topology::RankPlace> places_of(const topology::MachineSpec& machine, RankOrder order,
-                                           int ranks) {
-  return order == RankOrder::packed ? topology::packed_places(machine, ranks)
-                                    : topology::scattered_places(machine, ranks);
+                                           int ranks, int gpus) {
+  if (order == RankOrder::packed) return topology::packed_places(machine, ranks);
+  const std::int64_t per_node = topology::devices_per_node(machine);
+  const std::int64_t nodes = std::min<std::int64_t>(ranks, (gpus + per_node - 1) / per_node);
+  return topology::scattered_places(machine, ranks, nodes);
 }
 
 // ---- one boundary ------------------------------------------------------------------------------------------
@@ -144,9 +147,9 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   plan.machine_name = ground.machine.name;
   plan.assumed = ground.assumed;
   plan.band = band_of(ground.profile);
-  const auto site = std::make_shared<Site>(
-      make_site(ground.machine, ground.profile,
-                places_of(ground.machine, wanted.order, wanted.ranks), scenario.overrides));
+  const auto site = std::make_shared<Site>(make_site(
+      ground.machine, ground.profile,
+      places_of(ground.machine, wanted.order, wanted.ranks, wanted.ranks), scenario.overrides));
   LayoutPlan layout;
   layout.layout.tp = wanted.ranks;
   layout.order = wanted.order;
@@ -189,6 +192,26 @@ Boundary unnamed(Boundary boundary) {
   boundary.count_per_layer = 1;
   boundary.layers = 1;
   return boundary;
+}
+
+// Over several nodes: what rings over all ranks would cost instead of the library's choice.
+void note_flat_collectives(LayoutPlan& layout, const sim::Effects& effects) {
+  if (layout.nodes < 2) return;
+  const Schedule* serial = find_schedule("serial");
+  ScheduleChoice flat{serial, Knobs(serial->info().knobs)};
+  flat.knobs.set("algorithm", "ring");
+  Duration chosen, ring;
+  for (const BoundaryPlan& boundary : layout.boundaries) {
+    if (!serial->refusals(boundary.boundary, flat.knobs, *layout.site).empty()) continue;
+    chosen += boundary.serial.overlapped * boundary.occurrences;
+    ring += overlapped_only(boundary.boundary, flat, *layout.site, effects).overlapped *
+            boundary.occurrences;
+  }
+  if (ring > chosen) {
+    layout.notes.push_back(fmt::format(
+        "flat rings over all {} ranks would add {} to the {} of the serial boundaries ({:.2f}x)",
+        layout.layout.tp, ring - chosen, chosen, ratio(ring, chosen)));
+  }
 }
 
 LayerPlan plan_layer(const Layer& layer, LayoutPlan& layout, const Searcher& searcher,
@@ -242,11 +265,12 @@ std::vector<LayoutPoint> layouts_of(const ModelScenario& wanted,
     for (const bool sequence_parallel :
          wanted.layout.sequence_parallel.empty() ? both : wanted.layout.sequence_parallel) {
       if (tp == 1 && sequence_parallel && wanted.layout.search) continue;
-      // Orders differ only where a replica spans nodes.
+      // Orders differ only where there are several nodes and a rank has a neighbour.
       std::vector<RankOrder> orders = wanted.layout.orders;
-      if (orders.empty())
-        orders = tp > per_node ? std::vector{RankOrder::packed, RankOrder::scattered}
-                               : std::vector{RankOrder::packed};
+      if (orders.empty()) {
+        orders = {RankOrder::packed};
+        if (tp > 1 && wanted.ranks > per_node) orders.push_back(RankOrder::scattered);
+      }
       for (const RankOrder order : orders) {
         points.push_back({{tp, sequence_parallel, std::max(1, wanted.ranks / tp)}, order});
       }
@@ -303,16 +327,18 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
       }
     }
     if (!reasons.empty()) {
-      plan.refused.push_back({point.layout, point.order, std::move(reasons)});
+      // Another order of the ranks does not change what divides or fits.
+      const bool said = !plan.refused.empty() && plan.refused.back().layout == point.layout;
+      if (!said) plan.refused.push_back({point.layout, point.order, std::move(reasons)});
       continue;
     }
     LayoutPlan layout;
     layout.layout = point.layout;
     layout.order = point.order;
     layout.memory = memory;
-    layout.site = std::make_shared<Site>(
-        make_site(ground.machine, ground.profile,
-                  places_of(ground.machine, point.order, point.layout.tp), scenario.overrides));
+    layout.site = std::make_shared<Site>(make_site(
+        ground.machine, ground.profile,
+        places_of(ground.machine, point.order, point.layout.tp, wanted.ranks), scenario.overrides));
     layout.nodes = layout.site->group.nodes;
     layout.workload = std::move(workload);
     for (const Layer& layer : layout.workload.layers) {
@@ -326,6 +352,7 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
             planned.serial.overlapped));
       }
     }
+    note_flat_collectives(layout, searcher.effects());
     rate(layout, wanted.work, imported.model, ground.profile);
     plan.layouts.push_back(std::move(layout));
   }

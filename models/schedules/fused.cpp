@@ -143,7 +143,8 @@ std::vector<Transfer> direct_transfers(const FusedView& view, const ChunkPlan& p
   return transfers;
 }
 
-std::vector<Transfer> library_transfers(const BoundaryCollective& collective, const Site& site) {
+std::vector<Transfer> library_transfers(const BoundaryCollective& collective, const Site& site,
+                                        CollectiveAlgorithm algorithm) {
   ChunkGeometry geometry;
   geometry.op = collective.op;
   geometry.ranks = collective.group;
@@ -172,9 +173,13 @@ std::vector<Transfer> library_transfers(const BoundaryCollective& collective, co
     return Block{row, std::min(source.row + source.rows, target.row + target.rows) - row, column,
                  std::min(source.column + source.columns, target.column + target.columns) - column};
   };
-  const CollectiveCost cost =
-      site.prices->library(problem_of(collective, site), collective.message);
-  return algorithm_transfers(cost.algorithm, geometry);
+  return algorithm_transfers(algorithm, geometry);
+}
+
+std::vector<Transfer> library_transfers(const BoundaryCollective& collective, const Site& site) {
+  return library_transfers(
+      collective, site,
+      site.prices->library(problem_of(collective, site), collective.message).algorithm);
 }
 
 Duration pipeline_bound(const std::vector<Duration>& computes, const std::vector<Duration>& moves,

@@ -54,7 +54,11 @@ struct FusedView {
 /// Transfers of a plan whose blocks go straight from holder to owner (gather: from owner to all), chunk by chunk.
 [[nodiscard]] std::vector<Transfer> direct_transfers(const FusedView& view, const ChunkPlan& plan);
 
-/// Transfers of the boundary's other collectives: whole, as the library makes them.
+/// Transfers of a collective that runs whole, as the library makes them with this algorithm.
+[[nodiscard]] std::vector<Transfer> library_transfers(const BoundaryCollective& collective,
+                                                      const Site& site,
+                                                      CollectiveAlgorithm algorithm);
+/// The same with the library's own choice.
 [[nodiscard]] std::vector<Transfer> library_transfers(const BoundaryCollective& collective,
                                                       const Site& site);
 

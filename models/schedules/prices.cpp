@@ -57,6 +57,16 @@ CollectiveCost Prices::library(const CollectiveProblem& problem, Bytes message) 
                     [&] { return choose_collective(profile_, fabric_, problem, message); });
 }
 
+std::optional<CollectiveCost> Prices::library(const CollectiveProblem& problem, Bytes message,
+                                              CollectiveAlgorithm algorithm) const {
+  std::optional<CollectiveCost> best;
+  for (CollectiveCost& cost : library_collectives(profile_, fabric_, problem)) {
+    if (cost.algorithm == algorithm && (!best || cost.time(message) < best->time(message)))
+      best = std::move(cost);
+  }
+  return best;
+}
+
 std::optional<CollectiveCost> Prices::direct(const CollectiveProblem& problem, Transport transport,
                                              std::int64_t ctas) {
   return remembered(tables_->mutex, tables_->directs, {Tables::key_of(problem), transport, ctas},

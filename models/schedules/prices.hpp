@@ -21,6 +21,10 @@ class Prices {
   [[nodiscard]] GemmCost gemm(const GemmProblem& problem, const SmBudget& budget);
   /// The library's collective for this message.
   [[nodiscard]] CollectiveCost library(const CollectiveProblem& problem, Bytes message);
+  /// The library's collective for this message by one algorithm; none where it has no such way.
+  [[nodiscard]] std::optional<CollectiveCost> library(const CollectiveProblem& problem,
+                                                      Bytes message,
+                                                      CollectiveAlgorithm algorithm) const;
   /// Our own collective over a transport; none where it cannot do it.
   [[nodiscard]] std::optional<CollectiveCost> direct(const CollectiveProblem& problem,
                                                      Transport transport, std::int64_t ctas);

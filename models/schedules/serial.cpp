@@ -3,6 +3,11 @@
 // answer to "do not overlap here", and the yardstick (C) of every other schedule.
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "models/schedules/fused.hpp"
 #include "models/schedules/layer_program.hpp"
@@ -21,25 +26,47 @@ class Serial final : public Schedule {
         .citation =
             "cuBLASLt and NCCL on one stream; NCCL's algorithm is the least-time one of the "
             "profile",
-        .knobs = {}};
+        .knobs = {{"algorithm",
+                   "of the library's collectives; auto: the one of least time",
+                   {"auto", "ring", "tree", "nvls", "hierarchical"},
+                   "auto",
+                   "NCCL_ALGO"}}};
     return info;
   }
 
-  std::vector<std::string> refusals(const Boundary&, const Knobs&, const Site&) const override {
-    return {};
+  std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
+                                    const Site& site) const override {
+    std::vector<std::string> refusals;
+    const std::string& algorithm = knobs.text("algorithm");
+    for (const BoundaryCollective& collective : boundary.collectives) {
+      if (algorithm == "auto") break;
+      if (collective.group < 2) {
+        refusals.push_back(
+            fmt::format("{} joins one rank: it needs no algorithm", collective.name));
+      } else if (!cost_of(collective, algorithm, site)) {
+        refusals.push_back(fmt::format("the profile has no {} for {} among these ranks", algorithm,
+                                       name_of(collective.op)));
+      }
+    }
+    if (algorithm != "auto" && boundary.collectives.empty())
+      refusals.push_back("nothing is communicated here");
+    return refusals;
   }
 
-  std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs&,
+  std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs& knobs,
                                                const Site& site) const override {
     std::vector<std::vector<Transfer>> all;
     for (const BoundaryCollective& collective : boundary.collectives) {
-      all.push_back(collective.group < 2 ? std::vector<Transfer>{}
-                                         : library_transfers(collective, site));
+      all.push_back(
+          collective.group < 2
+              ? std::vector<Transfer>{}
+              : library_transfers(collective, site,
+                                  cost_of(collective, knobs.text("algorithm"), site)->algorithm));
     }
     return all;
   }
 
-  void expand(const Boundary& boundary, const Knobs&, const Site&,
+  void expand(const Boundary& boundary, const Knobs& knobs, const Site& site,
               LayerProgram& program) const override {
     program.begin(boundary.name);
     std::vector<bool> done(boundary.collectives.size(), false);
@@ -54,9 +81,8 @@ class Serial final : public Schedule {
         program.tag(rank, 0, sim::Purpose::communication);
         streams.push_back(program.compute(rank));
       }
-      program.collective(program.site().prices->library(problem_of(collective, program.site()),
-                                                        collective.message),
-                         collective.message, collective.name, streams);
+      program.collective(*cost_of(collective, knobs.text("algorithm"), site), collective.message,
+                         collective.name, streams);
     };
     const auto produced = [&](std::size_t c) {
       return std::all_of(boundary.pairs.begin(), boundary.pairs.end(), [&](const Pairing& pair) {
@@ -79,8 +105,27 @@ class Serial final : public Schedule {
     for (std::size_t c = 0; c < boundary.collectives.size(); ++c) run_collective(c);
   }
 
-  Knobs normalised(const Boundary&, const Knobs& knobs, const Site&) const override {
-    return knobs;
+  Knobs normalised(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
+    if (knobs.text("algorithm") == "auto") return knobs;
+    // The algorithm that the library takes anyway is no point of its own.
+    for (const BoundaryCollective& collective : boundary.collectives) {
+      const auto named = cost_of(collective, knobs.text("algorithm"), site);
+      const auto chosen = cost_of(collective, "auto", site);
+      if (named->algorithm != chosen->algorithm) return knobs;
+    }
+    return Knobs(info().knobs);
+  }
+
+ private:
+  static std::optional<CollectiveCost> cost_of(const BoundaryCollective& collective,
+                                               const std::string& algorithm, const Site& site) {
+    const CollectiveProblem problem = problem_of(collective, site);
+    if (algorithm == "auto") return site.prices->library(problem, collective.message);
+    for (const CollectiveAlgorithm known : every_collective_algorithm) {
+      if (name_of(known) == algorithm)
+        return site.prices->library(problem, collective.message, known);
+    }
+    return std::nullopt;
   }
 };
 

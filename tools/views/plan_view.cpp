@@ -30,12 +30,12 @@ std::string knob_text(const model::Knobs& knobs) {
 }
 
 void describe_layouts(const model::Plan& plan, std::string& text) {
-  text += fmt::format("{:<34}{:>11}{:>11}{:>9}{:>14}{:>7}{:>11}\n", "layout", "step", "serial",
+  text += fmt::format("{:<42}{:>11}{:>11}{:>9}{:>14}{:>7}{:>11}\n", "layout", "step", "serial",
                       "gain", "tokens/s/GPU", "MFU", "memory");
   for (const model::LayoutPlan& layout : plan.layouts) {
     const double gain =
         layout.serial_step == Duration() ? 0 : 1 - ratio(layout.step, layout.serial_step);
-    text += fmt::format("{:<34}{:>11}{:>11}{:>8.1f}%{:>14.0f}{:>6.1f}%{:>11}\n",
+    text += fmt::format("{:<42}{:>11}{:>11}{:>8.1f}%{:>14.0f}{:>6.1f}%{:>11}\n",
                         name_of_layout(layout.layout, layout.order, layout.nodes), layout.step,
                         layout.serial_step, 100 * gain, layout.tokens_per_second_per_gpu,
                         100 * layout.mfu, model::total_of(layout.memory));
