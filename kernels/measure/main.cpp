@@ -7,7 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
-#include <optional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -95,10 +95,8 @@ int measure(const Arguments& arguments, const std::vector<Job>& jobs) {
   run.started = utc_now();
   run.git = arguments.commit;
   journal.begin(run);
-  const std::optional<double> budget =
-      arguments.budget.empty()
-          ? std::nullopt
-          : std::optional<double>(weft::kernels::parse_budget(arguments.budget));
+  const double budget = arguments.budget.empty() ? std::numeric_limits<double>::infinity()
+                                                 : weft::kernels::parse_budget(arguments.budget);
   std::size_t done = 0;
   std::size_t left_out = 0;
   std::size_t refused = 0;
@@ -109,7 +107,7 @@ int measure(const Arguments& arguments, const std::vector<Job>& jobs) {
     job.cases = weft::kernels::missing(journal, planned.cases);
     if (job.cases.empty()) continue;
     const double now = seconds_since(start);
-    if (budget && now + job.estimated_seconds > *budget) {
+    if (now + job.estimated_seconds > budget) {
       ++left_out;
       continue;
     }

@@ -108,8 +108,8 @@ void Stage::reset() {
   for (const int rank : running_) {
     memory_->enter(rank);
     WEFT_CUDA(cudaMemset(small_[static_cast<std::size_t>(rank)].region.at[0], 0, kSmallBytes));
+    WEFT_CUDA(cudaDeviceSynchronize());
   }
-  WEFT_CUDA(cudaDeviceSynchronize());
   sequence_ = 0;
 }
 
