@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tile a product should be computed with: the one whose waves take the fewest cycles.
-//   waves  = ceil(ceil(mt / cluster_m) * ceil(nt / cluster_n) / floor(SMs / cluster))
-//   cycles = waves * (ceil(K / 64) * stage_cycles + turn_cycles)
+//   waves  = ceil(ceil(mt / cluster_m) * ceil(nt / cluster_n) / resident clusters)
+//   cycles = waves * (ceil(K / 64 / split_k) * stage_cycles + turn_cycles)
 // Ignored: HBM, partial last waves, and the clock, which is why only ratios of cycles mean
 // anything.
 #pragma once
@@ -19,10 +19,15 @@ constexpr std::int64_t cluster_tiles(const Tile& tile, int m, int n) {
          ceil_div(ceil_div(n, tile.n()), tile.cluster_n);
 }
 
-/// Returns the rounds in which `sms` SMs compute M x N, every SM holding one CTA; zero if no
-/// cluster fits.
+/// Returns the clusters that `sms` SMs hold at once, one CTA an SM. A cluster lies within a GPC, and GPCs
+/// of 16 and 18 SMs leave some over: 132 SMs of an H200 hold 66 clusters of two and 30 of four.
+constexpr int resident_clusters(const Tile& tile, int sms) {
+  return tile.cluster() <= 2 ? sms / tile.cluster() : sms * 10 / 11 / tile.cluster();
+}
+
+/// Returns the rounds in which `sms` SMs compute M x N; zero if no cluster fits.
 constexpr std::int64_t waves(const Tile& tile, int m, int n, int sms) {
-  const std::int64_t resident = sms / tile.cluster();
+  const std::int64_t resident = resident_clusters(tile, sms);
   return resident == 0 ? 0 : (cluster_tiles(tile, m, n) + resident - 1) / resident;
 }
 
@@ -43,12 +48,16 @@ constexpr std::int64_t estimated_cycles(const Tile& tile, int m, int n, int k, i
   const std::int64_t stage = power > shared ? power : shared;
   // Rounding out and storing a tile: 12 elements a cycle, fitted likewise.
   const std::int64_t turn = std::int64_t{tile.m()} * tile.n() / 12;
-  return waves(tile, m, n, sms) * (ceil_div(k, Tile::k()) * stage + turn);
+  // Partners in K wait for each other and exchange half of their sums.
+  const std::int64_t exchange = tile.split_k == 1 ? 0 : 3'000;
+  const int stages = ceil_div(ceil_div(k, Tile::k()), tile.split_k);
+  return waves(tile, m, n, sms) * (stages * stage + turn + exchange);
 }
 
-/// Returns whether the chooser considers a tile: clusters of more than two do not fill every GPC.
+/// Returns whether the chooser considers a tile: of the clusters of more than two, which leave SMs idle,
+/// only those that split K.
 constexpr bool choosable(const Tile& tile) {
-  return tile.cluster() <= 2;
+  return tile.cluster() <= 2 || tile.split_k > 1;
 }
 
 /// Returns the index of the tile with the fewest estimated cycles for M x N x K on `sms` SMs.

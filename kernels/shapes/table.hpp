@@ -12,11 +12,13 @@
 namespace weft::kernels::shapes {
 
 /// The tile table, smallest tile first.
-inline constexpr std::array<Tile, 12> tiles{{
+inline constexpr std::array<Tile, 14> tiles{{
     {"64x128", 64, 64, 2, Split::columns, 8, 1, 64, 1, 1},
     {"64x256", 64, 128, 2, Split::columns, 4, 2, 64, 1, 1},
     {"128x80_c2x1", 64, 80, 2, Split::rows, 7, 5, 16, 2, 1},
     {"128x128_c2x1", 64, 128, 2, Split::rows, 6, 2, 64, 2, 1},
+    {"128x160_k2", 64, 160, 2, Split::rows, 4, 5, 16, 1, 1, 2},
+    {"128x192_c2x1_k2", 64, 192, 2, Split::rows, 4, 2, 32, 2, 1, 2},
     {"128x192_c2x1", 64, 192, 2, Split::rows, 4, 3, 64, 2, 1},
     {"128x224_c2x1", 64, 224, 2, Split::rows, 4, 6, 32, 2, 1},
     {"128x256", 64, 256, 2, Split::rows, 4, 2, 64, 1, 1},

@@ -24,6 +24,7 @@ struct Tile {
   int slot_columns = 64;  ///< columns of one slot: 64, 32 or 16, a divisor of warpgroup_n
   int cluster_m = 1;      ///< CTAs of a cluster one above the other: they share W by multicast
   int cluster_n = 1;      ///< CTAs of a cluster side by side: they share X by multicast
+  int split_k = 1;        ///< parts of K, each summed by other CTAs of the cluster
 
   /// Returns the rows of a tile.
   constexpr int m() const { return split == Split::rows ? warpgroups * warpgroup_m : warpgroup_m; }
@@ -44,16 +45,21 @@ struct Tile {
   /// Returns the registers that a CTA holds.
   constexpr int registers() const { return threads() * thread_registers(); }
   /// Returns the CTAs of a cluster.
-  constexpr int cluster() const { return cluster_m * cluster_n; }
+  constexpr int cluster() const { return cluster_m * cluster_n * split_k; }
   /// Returns the bytes of one operand stage.
   constexpr int stage_bytes() const { return (m() + n()) * k() * 2; }
   /// Returns the bytes of one store slot.
   constexpr int slot_bytes() const { return 64 * slot_columns * 2; }
+  /// Returns the bytes in which a consumer warpgroup receives the sums of its partner's part of K.
+  constexpr int exchange_bytes() const {
+    return split_k == 1 ? 0 : warpgroup_m * warpgroup_n / split_k * 4;
+  }
   /// Returns the bytes kept for barriers and the tile queue.
   static constexpr int barrier_bytes() { return 1024; }
   /// Returns the dynamic shared memory of a CTA in bytes.
   constexpr int shared_bytes() const {
-    return stages * stage_bytes() + warpgroups * store_slots * slot_bytes() + barrier_bytes();
+    return stages * stage_bytes() + warpgroups * (store_slots * slot_bytes() + exchange_bytes()) +
+           barrier_bytes();
   }
   /// Returns whether the entry keeps the rules that the kernels rely on.
   constexpr bool legal() const {
@@ -62,7 +68,8 @@ struct Tile {
            warpgroup_n <= 256 && sums + 32 <= consumer_registers() && m() <= 256 && n() <= 256 &&
            stages >= 3 && store_slots >= 1 &&
            (slot_columns == 64 || slot_columns == 32 || slot_columns == 16) &&
-           warpgroup_n % slot_columns == 0 && cluster() <= 4 && m() % (8 * cluster_n) == 0 &&
+           warpgroup_n / split_k % slot_columns == 0 && cluster() <= 4 &&
+           (split_k == 1 || (split_k == 2 && warpgroup_m == 64)) && m() % (8 * cluster_n) == 0 &&
            n() % (8 * cluster_m) == 0 && shared_bytes() <= shared_limit_bytes();
   }
   /// Returns the most dynamic shared memory of a CTA in bytes (CUDA C++ Programming Guide, compute

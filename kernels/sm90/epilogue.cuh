@@ -8,8 +8,42 @@
 
 namespace weft::kernels {
 
-/// Rounds the sums of one tile to bf16, slot by slot.
-template <int kTile>
+/// Adds the partner's sums of the half of the columns that this CTA stores, and gives the partner those
+/// of the other half. Half 0 is the left one, that of the first part of K.
+template <int kTile, int kHalf>
+__device__ __forceinline__ void exchange_sums(
+    float (&sums)[Layout<kTile>::blocks][Layout<kTile>::warpgroup_n / 2], std::uint32_t shared,
+    int warpgroup, std::uint32_t partner, std::uint32_t& parity) {
+  using L = Layout<kTile>;
+  constexpr int count = L::warpgroup_n / 4;  // sums of a thread in a half
+  constexpr int keeps = kHalf * count;
+  constexpr int gives = (1 - kHalf) * count;
+  const std::uint32_t buffer =
+      shared + L::exchange_at + warpgroup * L::exchange_bytes + 16 * (threadIdx.x % 128);
+  const std::uint32_t full = shared + L::partner_full_at + 8 * warpgroup;
+  const std::uint32_t empty = shared + L::partner_empty_at + 8 * warpgroup;
+  ptx::barrier_wait<true>(empty, parity ^ 1);
+  const std::uint32_t there = ptx::address_at(buffer, partner);
+#pragma unroll
+  for (int i = 0; i < count; i += 4)
+    ptx::store_floats_at(there + 512 * i, sums[0][gives + i], sums[0][gives + i + 1],
+                         sums[0][gives + i + 2], sums[0][gives + i + 3]);
+  ptx::barrier_arrive_at<true>(full, partner);
+  ptx::barrier_wait<true>(full, parity);
+#pragma unroll
+  for (int i = 0; i < count; i += 4) {
+    const float4 more = ptx::load_floats(buffer + 512 * i);
+    sums[0][keeps + i] += more.x;
+    sums[0][keeps + i + 1] += more.y;
+    sums[0][keeps + i + 2] += more.z;
+    sums[0][keeps + i + 3] += more.w;
+  }
+  ptx::barrier_arrive_at<true>(empty, partner);
+  parity ^= 1;
+}
+
+/// Rounds the sums of one tile to bf16, slot by slot; of half `kHalf` of the columns where K is split.
+template <int kTile, int kHalf>
 __device__ __forceinline__ void round_out(
     const float (&sums)[Layout<kTile>::blocks][Layout<kTile>::warpgroup_n / 2],
     std::uint32_t shared, int warpgroup, Ring& ring) {
@@ -29,7 +63,9 @@ __device__ __forceinline__ void round_out(
           shared + L::slots_at + slot * L::slot_bytes + row * (2 * L::slot_columns);
 #pragma unroll
       for (int pair = 0; pair < L::slot_columns / 16; ++pair) {
-        const float* d = &sums[rows][(piece * L::slot_columns + pair * 16) / 2];
+        const float* d =
+            &sums[rows]
+                 [(kHalf * L::pieces * L::slot_columns + piece * L::slot_columns + pair * 16) / 2];
         const std::uint32_t chunk = (2 * pair + lane / 16) ^ swizzle;
         ptx::store_matrices(at + 16 * chunk, ptx::pack_bf16(d[0], d[1]), ptx::pack_bf16(d[2], d[3]),
                             ptx::pack_bf16(d[4], d[5]), ptx::pack_bf16(d[6], d[7]));

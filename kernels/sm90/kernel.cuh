@@ -40,6 +40,10 @@ __device__ __forceinline__ void init_barriers(std::uint32_t shared) {
     ptx::barrier_init(shared + L::queue_empty_at + 8 * i,
                       L::cluster * TileQueue::readers(L::warpgroups));
   }
+  for (int i = 0; L::split_k > 1 && i < L::warpgroups; ++i) {
+    ptx::barrier_init(shared + L::partner_full_at + 8 * i, 128);
+    ptx::barrier_init(shared + L::partner_empty_at + 8 * i, 128);
+  }
   ptx::fence_barrier_init();
 }
 
@@ -82,12 +86,14 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
                         shared + L::queue_entries_at};
   const int end = core.order.rows * core.order.columns;
   TileFeed<L::cluster> feed(core.order, queue, cluster);
-  const auto tile_row = [&](TilePlace place) {
-    return (place.row * L::cluster_m + static_cast<int>(rank) / L::cluster_n) * L::m;
+  const auto [part, down, across] = member_of<kTile>(rank);
+  const auto tile_row = [&, down = down](TilePlace place) {
+    return (place.row * L::cluster_m + down) * L::m;
   };
-  const auto tile_column = [&](TilePlace place) {
-    return (place.column * L::cluster_n + static_cast<int>(rank) % L::cluster_n) * L::n;
+  const auto tile_column = [&, across = across](TilePlace place) {
+    return (place.column * L::cluster_n + across) * L::n;
   };
+  const Depth depth = depth_of<kTile>(core.k_blocks, rank);
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const bool first_lane = threadIdx.x % 32 == 0;
 
@@ -110,8 +116,7 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
         Mode::wait_rows(params, loader, row, row + L::m);
         __syncwarp();
         if (first_lane)
-          load_tile<kTile>(shared, &core.x, &core.w, row, tile_column(place), core.k_blocks, rank,
-                           ring);
+          load_tile<kTile>(shared, &core.x, &core.w, row, tile_column(place), depth, rank, ring);
         if (draws) draw.publish();
       }
     } else if (warp <= L::warpgroups) {
@@ -121,7 +126,8 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
       for (int index = feed.next(); index < end; index = feed.next()) {
         const TilePlace place = place_of(core.order, index);
         const int row = tile_row(place) + (L::by_rows ? warpgroup * L::warpgroup_m : 0);
-        const int column = tile_column(place) + (L::by_rows ? 0 : warpgroup * L::warpgroup_n);
+        const int column = tile_column(place) + (L::by_rows ? 0 : warpgroup * L::warpgroup_n) +
+                           part * (L::warpgroup_n / L::split_k);
         const bool weakened = core.coordination.flag_before_data;
         if (weakened && first_lane) Mode::template finish<kTile>(params, row, tile_column(place));
         send_tile<kTile, Mode>(params, shared, warpgroup, row, column, ring, sender);
@@ -133,10 +139,19 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
     const int warpgroup = warp / 4 - 1;
     Ring stages;
     Ring slots;
+    [[maybe_unused]] std::uint32_t exchanges = 0;
     float sums[L::blocks][L::warpgroup_n / 2];
     for (int index = feed.next(); index < end; index = feed.next()) {
-      multiply_tile<kTile>(sums, shared, warpgroup, core.k_blocks, rank, stages);
-      round_out<kTile>(sums, shared, warpgroup, slots);
+      multiply_tile<kTile>(sums, shared, warpgroup, depth, rank, stages);
+      if constexpr (L::split_k == 1) {
+        round_out<kTile, 0>(sums, shared, warpgroup, slots);
+      } else if (part == 0) {
+        exchange_sums<kTile, 0>(sums, shared, warpgroup, rank + L::sharing, exchanges);
+        round_out<kTile, 0>(sums, shared, warpgroup, slots);
+      } else {
+        exchange_sums<kTile, 1>(sums, shared, warpgroup, rank - L::sharing, exchanges);
+        round_out<kTile, 1>(sums, shared, warpgroup, slots);
+      }
     }
   }
 

@@ -22,10 +22,13 @@ struct Layout {
   static constexpr int slots = tile.store_slots;
   static constexpr int slot_columns = tile.slot_columns;
   static constexpr int warpgroups = tile.warpgroups;
-  static constexpr int pieces = warpgroup_n / slot_columns;  ///< slots that a block of rows fills
+  static constexpr int pieces =
+      warpgroup_n / tile.split_k / slot_columns;  ///< slots that a block of rows fills
   static constexpr int cluster_m = tile.cluster_m;
   static constexpr int cluster_n = tile.cluster_n;
-  static constexpr int cluster = cluster_m * cluster_n;
+  static constexpr int sharing = cluster_m * cluster_n;  ///< CTAs that multicast to each other
+  static constexpr int split_k = tile.split_k;
+  static constexpr int cluster = sharing * split_k;
   static constexpr int threads = tile.threads();
   static constexpr int stage_bytes = tile.stage_bytes();
   static constexpr int slot_bytes = tile.slot_bytes();
@@ -34,26 +37,45 @@ struct Layout {
   static constexpr int shared_bytes = tile.shared_bytes();
 
   static constexpr int slots_at = stages * stage_bytes;
-  static constexpr int full_at = slots_at + warpgroups * slots * slot_bytes;
+  static constexpr int exchange_bytes = tile.exchange_bytes();
+  static constexpr int exchange_at = slots_at + warpgroups * slots * slot_bytes;
+  static constexpr int full_at = exchange_at + warpgroups * exchange_bytes;
   static constexpr int empty_at = full_at + 8 * stages;
   static constexpr int slot_full_at = empty_at + 8 * stages;
   static constexpr int slot_empty_at = slot_full_at + 8 * warpgroups * slots;
   static constexpr int queue_full_at = slot_empty_at + 8 * warpgroups * slots;
   static constexpr int queue_empty_at = queue_full_at + 8 * TileQueue::depth;
   static constexpr int queue_entries_at = queue_empty_at + 8 * TileQueue::depth;
-  static_assert(queue_entries_at + 4 * TileQueue::depth <= shared_bytes);
+  static constexpr int partner_full_at = queue_entries_at + 8 * TileQueue::depth;
+  static constexpr int partner_empty_at = partner_full_at + 8 * warpgroups;
+  static_assert(partner_empty_at + 8 * warpgroups <= shared_bytes);
 
-  /// Returns the CTAs of the cluster whose loads land in, or come from, CTA `rank`: its row and
-  /// column.
-  static constexpr std::uint16_t partners(int rank) {
+  /// Of the CTAs that multicast to each other, returns those whose loads land in, or come from, number
+  /// `member`: its row and column.
+  static constexpr std::uint16_t partners(int member) {
     unsigned mask = 0;
     for (int i = 0; i < cluster_m; ++i)
       for (int j = 0; j < cluster_n; ++j)
-        if (i == rank / cluster_n || j == rank % cluster_n) mask |= 1u << (i * cluster_n + j);
+        if (i == member / cluster_n || j == member % cluster_n) mask |= 1u << (i * cluster_n + j);
     return static_cast<std::uint16_t>(mask);
   }
   static constexpr int partner_count = cluster_m + cluster_n - 1;
 };
+
+/// The place of a CTA in its cluster: members share operands, parts share a tile's K.
+struct Member {
+  int part;
+  int down;
+  int across;
+};
+
+/// Returns the place of CTA `rank` of a cluster.
+template <int kTile>
+__device__ __forceinline__ Member member_of(std::uint32_t rank) {
+  using L = Layout<kTile>;
+  const int member = static_cast<int>(rank) % L::sharing;
+  return {static_cast<int>(rank) / L::sharing, member / L::cluster_n, member % L::cluster_n};
+}
 
 /// A ring of stages or slots: the index now, and how often it has come round.
 struct Ring {

@@ -9,21 +9,38 @@
 
 namespace weft::kernels {
 
+/// The stages of K that a CTA sums: all, or its part.
+struct Depth {
+  int begin;
+  int end;
+};
+
+/// Returns the part of `k_blocks` stages that CTA `rank` of a cluster sums.
+template <int kTile>
+__device__ __forceinline__ Depth depth_of(int k_blocks, std::uint32_t rank) {
+  if constexpr (Layout<kTile>::split_k == 1) {
+    return {0, k_blocks};
+  } else {
+    const int half = (k_blocks + 1) / 2;
+    return member_of<kTile>(rank).part == 0 ? Depth{0, half} : Depth{half, k_blocks};
+  }
+}
+
 /// Loads the operand stages of one tile whose X rows begin at `row` and W rows at `column`.
 template <int kTile>
 __device__ __forceinline__ void load_tile(std::uint32_t shared, const CUtensorMap* x,
-                                          const CUtensorMap* w, int row, int column, int k_blocks,
+                                          const CUtensorMap* w, int row, int column, Depth depth,
                                           std::uint32_t rank, Ring& ring) {
   using L = Layout<kTile>;
   constexpr int x_part = L::m / L::cluster_n;
   constexpr int w_part = L::n / L::cluster_m;
-  const int across = static_cast<int>(rank) % L::cluster_n;
-  const int down = static_cast<int>(rank) / L::cluster_n;
+  const auto [part, down, across] = member_of<kTile>(rank);
+  const int first = part * L::sharing;
   const std::uint32_t x_at = shared + across * x_part * L::row_bytes;
   const std::uint32_t w_at = shared + L::x_bytes + down * w_part * L::row_bytes;
   const int x_row = row + across * x_part;
   const int w_row = column + down * w_part;
-  for (int block = 0; block < k_blocks; ++block) {
+  for (int block = depth.begin; block < depth.end; ++block) {
     const std::uint32_t full = shared + L::full_at + 8 * ring.index;
     const std::uint32_t stage = ring.index * L::stage_bytes;
     ptx::barrier_wait<false>(shared + L::empty_at + 8 * ring.index, ring.parity ^ 1);
@@ -31,7 +48,7 @@ __device__ __forceinline__ void load_tile(std::uint32_t shared, const CUtensorMa
     if constexpr (L::cluster_n == 1) {
       ptx::load_box(x_at + stage, x, full, block * L::k, x_row);
     } else {
-      const unsigned mask = ((1u << L::cluster_n) - 1) << (down * L::cluster_n);
+      const unsigned mask = ((1u << L::cluster_n) - 1) << (first + down * L::cluster_n);
       ptx::load_box_multicast(x_at + stage, x, full, block * L::k, x_row,
                               static_cast<std::uint16_t>(mask));
     }
@@ -41,7 +58,7 @@ __device__ __forceinline__ void load_tile(std::uint32_t shared, const CUtensorMa
       unsigned mask = 0;
       for (int i = 0; i < L::cluster_m; ++i) mask |= 1u << (i * L::cluster_n);
       ptx::load_box_multicast(w_at + stage, w, full, block * L::k, w_row,
-                              static_cast<std::uint16_t>(mask << across));
+                              static_cast<std::uint16_t>(mask << (first + across)));
     }
     ring.template advance<L::stages>();
   }
@@ -54,11 +71,12 @@ __device__ __forceinline__ void free_stage(std::uint32_t shared, std::uint32_t i
   using L = Layout<kTile>;
   const std::uint32_t empty = shared + L::empty_at + 8 * index;
   const std::uint32_t thread = threadIdx.x % 128;
-  if constexpr (L::cluster == 1) {
+  if constexpr (L::sharing == 1) {
     if (thread == 0) ptx::barrier_arrive(empty);
   } else {
-    if (thread < L::cluster && (L::partners(static_cast<int>(rank)) >> thread & 1))
-      ptx::barrier_arrive_at<false>(empty, thread);
+    const std::uint32_t first = rank / L::sharing * L::sharing;
+    if (thread < L::sharing && (L::partners(static_cast<int>(rank - first)) >> thread & 1))
+      ptx::barrier_arrive_at<false>(empty, first + thread);
   }
 }
 
@@ -66,14 +84,19 @@ __device__ __forceinline__ void free_stage(std::uint32_t shared, std::uint32_t i
 template <int kTile>
 __device__ __forceinline__ void multiply_tile(
     float (&sums)[Layout<kTile>::blocks][Layout<kTile>::warpgroup_n / 2], std::uint32_t shared,
-    int warpgroup, int k_blocks, std::uint32_t rank, Ring& ring) {
+    int warpgroup, Depth depth, std::uint32_t rank, Ring& ring) {
   using L = Layout<kTile>;
   const int x_row = L::by_rows ? warpgroup * L::warpgroup_m : 0;
   const int w_row = L::by_rows ? 0 : warpgroup * L::warpgroup_n;
   const std::uint64_t x_base = wgmma::descriptor(shared + x_row * L::row_bytes);
   const std::uint64_t w_base = wgmma::descriptor(shared + L::x_bytes + w_row * L::row_bytes);
   std::uint32_t before = 0;
-  for (int block = 0; block < k_blocks; ++block) {
+  if (L::split_k > 1 && depth.begin == depth.end) {
+#pragma unroll
+    for (int i = 0; i < L::warpgroup_n / 2; ++i) sums[0][i] = 0;
+    return;
+  }
+  for (int block = depth.begin; block < depth.end; ++block) {
     ptx::barrier_wait<false>(shared + L::full_at + 8 * ring.index, ring.parity);
     const std::uint64_t stage = ring.index * (L::stage_bytes >> 4);
     wgmma::fence();
@@ -83,12 +106,12 @@ __device__ __forceinline__ void multiply_tile(
       for (int rows = 0; rows < L::blocks; ++rows) {
         const std::uint64_t x = x_base + stage + 2 * step + (rows * 64 * L::row_bytes >> 4);
         wgmma::Step<L::warpgroup_n>::run(sums[rows], x, w_base + stage + 2 * step,
-                                         block > 0 || step > 0);
+                                         block > depth.begin || step > 0);
       }
     }
     wgmma::commit();
     wgmma::wait<1>();
-    if (block > 0) free_stage<kTile>(shared, before, rank);
+    if (block > depth.begin) free_stage<kTile>(shared, before, rank);
     before = ring.index;
     ring.template advance<L::stages>();
   }

@@ -24,8 +24,8 @@ struct Gathering {
     __device__ __forceinline__ explicit Loader(const Params& params)
         : sequence(sequence_of(params.core.coordination)) {}
     Signal sequence;
-    int first = 0;  ///< chunks already waited for: [first, last]
-    int last = -1;
+    /// Chunks that have been there: lane l keeps chunk 32 i + l in bit i, while i is below 32.
+    std::uint32_t seen = 0;
   };
   struct Sender {};
 
@@ -36,19 +36,20 @@ struct Gathering {
     if (params.ready == nullptr || begin >= params.core.m) return;
     const int first = params.chunks.chunk_of(begin);
     const int last = params.chunks.chunk_of(min(end, params.core.m) - 1);
-    if (first >= loader.first && last <= loader.last) return;
-    hold(c, HoldPoint::before_load, first);
-    for (int chunk = first + static_cast<int>(threadIdx.x % 32); chunk <= last; chunk += 32) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    bool waited = false;
+    for (int chunk = first + (lane - first % 32 + 32) % 32; chunk <= last; chunk += 32) {
+      const std::uint32_t bit = chunk < 1'024 ? 1u << chunk / 32 : 0;
       const int source = chunk / params.chunks.per_shard;
-      if (source == params.chunks.rank) continue;
+      if ((loader.seen & bit) != 0 || source == params.chunks.rank) continue;
       const shapes::Rows rows = params.chunks.chunk(chunk);
       if (rows.begin == rows.end) continue;
+      hold(c, HoldPoint::before_load, chunk);
       wait_for(c, params.ready + chunk, loader.sequence, WaitKind::gathered_chunk, source, chunk);
+      loader.seen |= bit;
+      waited = true;
     }
-    __syncwarp();
-    ptx::fence_global_copy_engine();
-    loader.first = first;
-    loader.last = last;
+    if (__any_sync(0xFFFF'FFFFu, waited)) ptx::fence_global_copy_engine();
   }
 
   template <int kTile>

@@ -81,7 +81,8 @@ struct Scattering {
     ptx::wait_stores();
     ptx::fence_global_copy_engine();
     constexpr int part_rows = L::by_rows ? L::warpgroup_m : L::m;
-    const int parts_across = (params.core.n + L::n - 1) / L::n * (L::by_rows ? 1 : L::warpgroups);
+    const int parts_across =
+        (params.core.n + L::n - 1) / L::n * (L::by_rows ? 1 : L::warpgroups) * L::split_k;
     const int last = params.chunks.chunk_of(min(row + part_rows, params.core.m) - 1);
     for (int chunk = params.chunks.chunk_of(row); chunk <= last; ++chunk) {
       const shapes::Rows rows = params.chunks.chunk(chunk);

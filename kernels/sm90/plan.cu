@@ -94,7 +94,7 @@ void check_product(const Product& p, const Options& options, int communication_c
   complaints.require(options.sms >= 0 && options.margin >= 0,
                      "sms and margin must not be negative");
   complaints.require(communication_ctas >= 0, "communication CTAs must not be negative");
-  complaints.require(options.group_rows >= 1, "group_rows must be positive");
+  complaints.require(options.group_rows >= 0, "group_rows must not be negative");
   complaints.require(options.wait_budget_ns > 0, "the wait budget must be positive");
 }
 
@@ -191,7 +191,8 @@ CoreParams core_params(const Product& p, const Options& options, const Workspace
   order.rows = shapes::ceil_div(p.m, cluster_rows);
   order.columns = shapes::ceil_div(p.n, tile.n() * tile.cluster_n);
   order.first = std::clamp(first_row / cluster_rows, 0, order.rows - 1);
-  order.group = std::clamp(options.group_rows / cluster_rows, 1, order.rows);
+  order.group = std::clamp((options.group_rows == 0 ? 2'048 : options.group_rows) / cluster_rows, 1,
+                           order.rows);
   order.counter = options.scheduler == Scheduler::counter;
   WEFT_CUDA(cudaFuncSetAttribute(state.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  state.shared_bytes));

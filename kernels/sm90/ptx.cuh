@@ -111,6 +111,30 @@ __device__ __forceinline__ void store_word_at(std::uint32_t address, std::uint32
       : "memory");
 }
 
+/// Returns where the shared-memory address of this CTA lies in CTA `cta` of the cluster.
+__device__ __forceinline__ std::uint32_t address_at(std::uint32_t address, std::uint32_t cta) {
+  std::uint32_t there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(cta));
+  return there;
+}
+
+/// Stores four floats to another CTA's shared memory.
+__device__ __forceinline__ void store_floats_at(std::uint32_t there, float a, float b, float c,
+                                                float d) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(a), "f"(b),
+               "f"(c), "f"(d)
+               : "memory");
+}
+
+__device__ __forceinline__ float4 load_floats(std::uint32_t address) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+
 // The tensor copy engine.
 
 __device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {

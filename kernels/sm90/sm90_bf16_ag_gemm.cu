@@ -26,9 +26,10 @@ Plan plan_ag_gemm(const Product& product, const Matrix& out, const Gather& gathe
   state->name = "sm90_bf16_ag_gemm";
   const shapes::Ownership ownership{product.m, gather.ranks, gather.chunks_per_shard};
   Options in_order = options;
-  // Tiles follow the order in which chunks arrive; a few chunks of less than 512 rows go together.
-  const int together = std::min(512, ownership.shard_rows());
-  in_order.group_rows = std::min(options.group_rows, std::max(ownership.chunk_rows(), together));
+  // Tiles follow the order in which chunks arrive; small chunks go together up to 1,024 rows.
+  const int together = std::min(1'024, ownership.shard_rows());
+  if (options.group_rows == 0)
+    in_order.group_rows = std::min(2'048, std::max(ownership.chunk_rows(), together));
   Gathering::Params params{};
   params.core = core_params<Gathering>(product, in_order, workspace, gather.ctas,
                                        ownership.shard(gather.rank).begin, *state);

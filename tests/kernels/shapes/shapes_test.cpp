@@ -62,6 +62,16 @@ TEST(Waves, AreTilesOverResidentClustersRoundedUp) {
   EXPECT_EQ(waves(tile, 4'096, 7'168, 1), 0);
 }
 
+TEST(Waves, ClustersOfFourLeaveSmsIdle) {
+  const Tile& four = tiles[static_cast<std::size_t>(*tile_index("128x256_c4x1"))];
+  EXPECT_EQ(resident_clusters(four, 132), 30);
+  const Tile& split = tiles[static_cast<std::size_t>(*tile_index("128x160_k2"))];
+  // 1024 x 1280: 8 x 8 tiles, each by two CTAs.
+  EXPECT_EQ(split.cluster(), 2);
+  EXPECT_EQ(cluster_tiles(split, 1'024, 1'280), 64);
+  EXPECT_EQ(waves(split, 1'024, 1'280, 132), 1);
+}
+
 TEST(ChooseTile, NeverTakesMoreEstimatedCyclesThanAnotherTile) {
   for (const int m : {1, 64, 300, 1'024, 4'096})
     for (const int n : {256, 1'280, 7'168})

@@ -62,13 +62,14 @@ int tile_named(const char* name) {
 
 TEST_F(Fused, RaggedRowsAndEmptyOwnersMatchTheReference) {
   std::uint32_t seed = 100;
-  const std::array tiles{tile_named("64x128"), tile_named("128x128_c2x1"),
+  const std::array tiles{tile_named("64x128"),       tile_named("128x128_c2x1"),
+                         tile_named("128x160_k2"),   tile_named("128x192_c2x1_k2"),
                          tile_named("192x192_c1x2"), tile_named("256x160_c2x1")};
   std::size_t turn = 0;
   for (const Operation operation : every_operation)
     for (const int ranks : {2, 4, 8})
       for (const int m : {1, 7, 127, 129, 1'000}) {
-        GroupProblem problem{operation, ranks, m > 500 ? 3 : 1, m, 264, 200};
+        GroupProblem problem{operation, ranks, m > 500 ? 3 : 1, m, 264, 200, 4};
         problem.options.tile = tiles[turn++ % tiles.size()];
         problem.options.scheduler = turn % 2 == 0 ? Scheduler::static_shares : Scheduler::counter;
         Group group(problem, seed += 40);
@@ -189,9 +190,9 @@ TEST_F(Fused, AFlagBeforeItsDataIsCaught) {
     Group group(problem, 37);
     group.alter(0, [&](Options& options) {
       options.flag_before_data = true;
-      options.hold = {operation == Operation::ag_gemm ? HoldPoint::before_copy
-                                                      : HoldPoint::before_store,
-                      -1, 1'000'000};
+      options.hold = {
+          operation == Operation::ag_gemm ? HoldPoint::before_copy : HoldPoint::before_store, -1,
+          1'000'000};
     });
     group.poison();
     group.launch(1);

@@ -2,6 +2,7 @@
 #include "tests/kernels/sm90/group.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -226,7 +227,7 @@ double Group::difference(Signal sequence) const {
   double worst = 0;
   const auto note = [&](const Reference& reference, const std::uint16_t* out, int first, int rows) {
     const double relative = reference.against(out, n, first, rows, 0).relative;
-    worst = relative <= worst ? worst : relative;  // NaN stays
+    if (!(relative <= worst) && !std::isnan(worst)) worst = relative;  // NaN stays
   };
   for (int r = 0; r < p.ranks; ++r) {
     const Rank& rank = *ranks_[static_cast<std::size_t>(r)];

@@ -227,6 +227,7 @@ void flags_all_set(const Bench& bench) {
   const Words flags(64);
   flags.set(1);
   Ratios ratios;
+  Ratios by_chunks;
   for (const Extents& e : shapes24) {
     Options options;
     options.tile = shapes::choose_tile(e.m, e.n, e.k, 132);
@@ -235,16 +236,24 @@ void flags_all_set(const Bench& bench) {
     gather.ranks = 8;
     gather.chunks_per_shard = 4;
     gather.ready = flags.data();
-    std::vector<Plan> gathering;
-    for (int set = 0; set < bench.sets(e); ++set)
-      gathering.push_back(plan_ag_gemm(bench.product(e, set), {bench.out(e, set), 0}, gather,
-                                       options, bench.workspace()));
-    const auto us = bench.compete(
-        11, calls_for(e), {launches(bench, plans(bench, e, options)), launches(bench, gathering)});
-    std::printf("%6d %6d %6d  gemm %8.1f us  ag_gemm %8.1f us  ratio %.4f\n", e.m, e.n, e.k, us[0],
-                us[1], us[1] / us[0]);
+    const auto gathering = [&](int group_rows) {
+      Options ordered = options;
+      ordered.group_rows = group_rows;
+      std::vector<Plan> made;
+      for (int set = 0; set < bench.sets(e); ++set)
+        made.push_back(plan_ag_gemm(bench.product(e, set), {bench.out(e, set), 0}, gather, ordered,
+                                    bench.workspace()));
+      return launches(bench, made);
+    };
+    const auto us =
+        bench.compete(11, calls_for(e),
+                      {launches(bench, plans(bench, e, options)), gathering(2'048), gathering(0)});
+    std::printf("%6d %6d %6d  gemm %8.1f us  ag_gemm %8.1f us  ratio %.4f  by chunks %.4f\n", e.m,
+                e.n, e.k, us[0], us[1], us[1] / us[0], us[2] / us[0]);
     ratios.note(us[1] / us[0]);
+    by_chunks.note(us[2] / us[0]);
   }
+  by_chunks.print("ag_gemm by chunks with its flags set / gemm");
   ratios.print("ag_gemm with its flags set / gemm");
 }
 
