@@ -231,9 +231,10 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
     const int chosen =
         shapes::choose_tile(static_cast<int>(problem.m), static_cast<int>(problem.n),
                             static_cast<int>(problem.k), static_cast<int>(budget.sms()));
-    const GemmTile tile = from_table(shapes::tiles[static_cast<std::size_t>(chosen)]);
-    return pricer.finish(pricer.price(tile, 1),
-                         "our chooser's fewest cycles: " + describe(tile, 1));
+    const shapes::Tile& entry = shapes::tiles[static_cast<std::size_t>(chosen)];
+    const GemmTile tile = from_table(entry);
+    return pricer.finish(pricer.price(tile, entry.split_k),
+                         "our chooser's fewest cycles: " + describe(tile, entry.split_k));
   }
   Priced best;
   for (const GemmTile& kernel : profile.gemm->tiles) {
