@@ -59,12 +59,16 @@ Ground read_ground(const std::string& machine_file, const std::optional<std::str
   return ground;
 }
 
-// The widest error of the families that a plan's times are made of; unknown where one of them has none.
-ErrorBand band_of(const Profile& profile) {
+// The widest error of the families that a plan's times are made of; unknown where the profile has none. Attention
+// is part of a model's layers and of no boundary; collectives of less than a mebibyte are part of neither here.
+ErrorBand band_of(const Profile& profile, bool has_attention) {
   ErrorBand band{
       0, {SourceKind::assumed, "the profile was not tested on rows that its fit did not see"}};
   for (const FamilyError& error : profile.errors) {
-    if (error.p95 > band.fraction) band = {error.p95, error.source};
+    const bool part = error.family.find("GEMM") != std::string::npos ||
+                      error.family == "collectives from 1 MiB" ||
+                      (has_attention && error.family.find("attention") != std::string::npos);
+    if (part && error.p95 > band.fraction) band = {error.p95, error.source};
   }
   return band;
 }
@@ -146,7 +150,7 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   const Ground ground = read_ground(wanted.machine, wanted.profile, search_path);
   plan.machine_name = ground.machine.name;
   plan.assumed = ground.assumed;
-  plan.band = band_of(ground.profile);
+  plan.band = band_of(ground.profile, false);
   const auto site = std::make_shared<Site>(make_site(
       ground.machine, ground.profile,
       places_of(ground.machine, wanted.order, wanted.ranks, wanted.ranks), scenario.overrides));
@@ -300,7 +304,7 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
   plan.machine_name = ground.machine.name;
   plan.model_name = imported.model.name;
   plan.assumed = ground.assumed;
-  plan.band = band_of(ground.profile);
+  plan.band = band_of(ground.profile, true);
   if (wanted.ranks > topology::total_devices(ground.machine)) {
     throw config::ConfigErrors(config::ConfigError{
         scenario.file, 0, 0, "/model/ranks",

@@ -52,10 +52,6 @@ void LaneSink::on(const sim::CommandSpan& span) {
       lane.ctas = kernel.ctas;
       lanes_[{rank.value(), LaneKind::communication, 0}].push_back(std::move(lane));
     }
-  } else if (const auto* post = std::get_if<sim::Post>(&call.call)) {
-    posts_.push_back({rank, post->post.signal, post->post.value, span.end});
-  } else if (const auto* wait = std::get_if<sim::WaitSignal>(&call.call)) {
-    waits_.push_back({rank, wait->wait.signal, wait->wait.at_least, span.end});
   }
 }
 
@@ -67,6 +63,32 @@ void LaneSink::on(const sim::CohortSpan& span) {
   LaneSpan lane = span_of(span.command, span.start, span.end);
   lane.ctas = span.ctas;
   lanes_[{span.rank.value(), kind, 0}].push_back(std::move(lane));
+}
+
+// The rank whose stream a command is on; none for host calls.
+std::optional<sim::RankId> LaneSink::rank_of(const sim::CommandRef& ref) const {
+  return std::visit(
+      [&](const auto& call) -> std::optional<sim::RankId> {
+        if constexpr (requires { call.stream; }) {
+          return program_.streams.at(call.stream.value()).rank;
+        } else {
+          return std::nullopt;
+        }
+      },
+      command(ref).call);
+}
+
+void LaneSink::on(const sim::SignalPosted& posted) {
+  posted_.insert_or_assign({posted.by, posted.signal}, posted.at);
+}
+
+void LaneSink::on(const sim::SignalSeen& seen) {
+  if (!seen.by) return;
+  const auto post = posted_.find({*seen.by, seen.signal});
+  const auto from = rank_of(*seen.by), to = rank_of(seen.waiter);
+  if (post == posted_.end() || !from || !to) return;
+  const sim::LabelId label = command(*seen.by).label;
+  arrows_.push_back({*from, *to, post->second, seen.at, program_.labels.at(label.value())});
 }
 
 // Copies, messages and gangs load links; the bytes that tiles send are seen in their own lanes.
@@ -160,31 +182,6 @@ std::vector<LinkLane> LaneSink::links() const {
     lanes.push_back(std::move(lane));
   }
   return lanes;
-}
-
-std::vector<SignalArrow> LaneSink::arrows() const {
-  std::map<sim::SignalId, std::vector<SignalEnd>> posts;
-  for (const SignalEnd& post : posts_) posts[post.signal].push_back(post);
-  for (auto& [signal, all] : posts) {
-    std::stable_sort(all.begin(), all.end(),
-                     [](const SignalEnd& a, const SignalEnd& b) { return a.at < b.at; });
-  }
-  std::vector<SignalArrow> arrows;
-  for (const SignalEnd& wait : waits_) {
-    const auto found = posts.find(wait.signal);
-    if (found == posts.end()) continue;
-    // The post whose addition reached what was waited for.
-    std::uint64_t sum = program_.signals.at(wait.signal.value()).initial;
-    for (const SignalEnd& post : found->second) {
-      sum += post.value;
-      if (sum >= wait.value) {
-        if (post.at <= wait.at)
-          arrows.push_back({post.rank, wait.rank, post.at, wait.at, "signal"});
-        break;
-      }
-    }
-  }
-  return arrows;
 }
 
 }  // namespace weft::tool

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,13 +67,15 @@ class LaneSink : public sim::RecordSink {
   void on(const sim::CommandSpan& span) override;
   void on(const sim::CohortSpan& span) override;
   void on(const sim::RateChange& change) override;
+  void on(const sim::SignalPosted& posted) override;
+  void on(const sim::SignalSeen& seen) override;
 
   /// The lanes of every rank that did anything, complete after the run.
   [[nodiscard]] std::vector<RankLanes> ranks() const;
   /// The links that carried anything.
   [[nodiscard]] std::vector<LinkLane> links() const;
-  /// From each stream post of a signal to the stream waits that it ended.
-  [[nodiscard]] std::vector<SignalArrow> arrows() const;
+  /// From each post of a signal to what went on because of it.
+  [[nodiscard]] const std::vector<SignalArrow>& arrows() const { return arrows_; }
   [[nodiscard]] TimePoint end() const { return end_; }
 
  private:
@@ -85,6 +88,7 @@ class LaneSink : public sim::RecordSink {
   using Activity = std::pair<sim::CommandRef, std::uint32_t>;
 
   [[nodiscard]] const sim::Command& command(const sim::CommandRef& ref) const;
+  [[nodiscard]] std::optional<sim::RankId> rank_of(const sim::CommandRef& ref) const;
   [[nodiscard]] LaneSpan span_of(const sim::CommandRef& ref, TimePoint start, TimePoint end) const;
   void add_to_links(const sim::Command& call, TimePoint at, double change);
 
@@ -93,13 +97,9 @@ class LaneSink : public sim::RecordSink {
   std::map<Key, std::vector<LaneSpan>> lanes_;
   std::map<std::uint32_t, std::vector<std::pair<TimePoint, double>>> link_changes_;
   std::map<Activity, double> rates_;
-  struct SignalEnd {
-    sim::RankId rank;
-    sim::SignalId signal;
-    std::uint64_t value;
-    TimePoint at;
-  };
-  std::vector<SignalEnd> posts_, waits_;
+  std::map<std::pair<sim::CommandRef, sim::SignalId>, TimePoint>
+      posted_;  // the latest of each poster
+  std::vector<SignalArrow> arrows_;
   TimePoint end_;
 };
 
