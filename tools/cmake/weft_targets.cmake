@@ -14,6 +14,11 @@ target_compile_options(
     "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<NOT:$<STREQUAL:${sanitizers},>>>:-Wno-maybe-uninitialized>"
     "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${WEFT_WARNINGS_AS_ERRORS}>>:-Werror>")
 
+# In a unity build of tests a local name may be a global one of the file before it; plain builds warn
+# file by file.
+add_library(weft_unity_warnings INTERFACE)
+target_compile_options(weft_unity_warnings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>")
+
 add_custom_target(weft_libraries COMMENT "All libraries of weft")
 add_custom_target(weft_thread_tests COMMENT "The tests that also run under ThreadSanitizer")
 
@@ -113,6 +118,14 @@ function(weft_test name)
   weft_group_by_directory(${target} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${arg_LIBS} GTest::gmock_main weft::warnings)
+  if(CMAKE_UNITY_BUILD)
+    target_link_libraries(${target} PRIVATE weft_unity_warnings) # after those that it takes back
+  endif()
+  if(WEFT_SANITIZE)
+    # Assertions are many and run once: optimising them costs half of their compile time. The
+    # libraries, where the tests' time goes, are optimised.
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
   if(WEFT_SANITIZE MATCHES "undefined")
     # The test macros double their compile time under these four, and AddressSanitizer sees a null
     # or stray pointer itself. The libraries keep them.
