@@ -266,7 +266,10 @@ std::vector<LinkSpec> links_of(const std::vector<NamedLinks>& named) {
 }  // namespace
 
 MachineFile read_machine(const std::filesystem::path& file, const config::SearchPath& search) {
-  const config::Document document = config::Document::load(file);
+  return read_machine(config::Document::load(file), search);
+}
+
+MachineFile read_machine(const config::Document& document, const config::SearchPath& search) {
   StrictObject object(document);
   MachineFields fields = machine_fields(object, search);
   std::vector<config::ConfigError> errors;
@@ -293,7 +296,7 @@ MachineFile read_machine(const std::filesystem::path& file, const config::Search
 
   fields.spec.node.links = links_of(fields.node_links);
   fields.spec.spine.links = links_of(fields.spine_links);
-  fields.spec.file = file.string();
+  fields.spec.file = document.name();
   result.spec = std::move(fields.spec);
   result.sources.insert(result.sources.begin(), object.sources().begin(), object.sources().end());
   return result;

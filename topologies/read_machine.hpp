@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "configs/reader/document.hpp"
 #include "configs/reader/schema.hpp"
 #include "configs/reader/search_path.hpp"
 #include "configs/reader/spot.hpp"
@@ -21,6 +22,9 @@ struct MachineFile {
 /// Reads a machine and its device; throws config::ConfigErrors with everything that is wrong in both files: besides
 /// what each key accepts, link groups that do not fit and names of parts that the machine does not have.
 [[nodiscard]] MachineFile read_machine(const std::filesystem::path& file,
+                                       const config::SearchPath& search = {});
+/// The same of a document; its device is looked up beside its name.
+[[nodiscard]] MachineFile read_machine(const config::Document& document,
                                        const config::SearchPath& search = {});
 
 /// What the two formats accept.

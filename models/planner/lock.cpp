@@ -23,12 +23,25 @@ std::string layout_text(const LayoutPlan& layout) {
                      layout.order == RankOrder::scattered ? " scattered" : "");
 }
 
-Knobs knobs_of(const Value* value) {
+// Only their form is checked: a lock may name what its schedule no longer has.
+Knobs read_knobs(StrictObject& object) {
   Knobs knobs;
-  if (value == nullptr || !value->is_object()) return knobs;
+  const Value* value = object.any({"knobs", "of the schedule"}, true);
+  if (value == nullptr) return knobs;
+  if (!value->is_object()) {
+    object.error(std::string_view("knobs"), "expected an object", "{\"chunks\": 8}");
+    return knobs;
+  }
+  const std::string pointer = object.origin("knobs").json_pointer;
   for (const config::Member& member : value->members()) {
-    if (member.value.is_integer()) knobs.set(member.key, member.value.as_integer());
-    if (member.value.is_string()) knobs.set(member.key, member.value.as_string());
+    if (member.value.is_integer()) {
+      knobs.set(member.key, member.value.as_integer());
+    } else if (member.value.is_string()) {
+      knobs.set(member.key, member.value.as_string());
+    } else {
+      object.error(config::Origin{member.value.place(), config::pointer_to(pointer, member.key)},
+                   fmt::format("knob \"{}\" must be a count or a name", member.key));
+    }
   }
   return knobs;
 }
@@ -37,7 +50,7 @@ LockedPick read_pick(StrictObject& object) {
   LockedPick pick;
   pick.boundary = object.required<std::string>({"boundary", "its name"});
   pick.schedule = object.required<std::string>({"schedule", "that was picked"});
-  pick.knobs = knobs_of(object.any({"knobs", "of the schedule"}, true));
+  pick.knobs = read_knobs(object);
   pick.overlapped = object.required<Duration>({"overlapped", "D when it was locked"});
   // Exposed time can be negative, so it is a count of picoseconds.
   pick.exposed =
@@ -150,7 +163,10 @@ Value to_value(const Lock& lock) {
 }
 
 Lock read_lock(const std::filesystem::path& file, const config::SearchPath& search) {
-  const config::Document document = config::Document::load(file);
+  return read_lock(config::Document::load(file), search);
+}
+
+Lock read_lock(const config::Document& document, const config::SearchPath& search) {
   StrictObject object(document);
   Lock lock = lock_fields(object, search);
   object.finish();

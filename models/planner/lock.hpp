@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/reader/document.hpp"
 #include "configs/reader/schema.hpp"
 #include "configs/reader/search_path.hpp"
 #include "configs/reader/value.hpp"
@@ -37,6 +38,8 @@ struct Lock {
 [[nodiscard]] config::Value to_value(const Lock& lock);
 /// Reads a lock and resolves its scenario; throws config::ConfigErrors.
 [[nodiscard]] Lock read_lock(const std::filesystem::path& file, const config::SearchPath& search);
+/// The same of a document; its scenario is looked up beside its name.
+[[nodiscard]] Lock read_lock(const config::Document& document, const config::SearchPath& search);
 [[nodiscard]] config::TypeDescription describe_lock();
 
 /// What became of one locked pick.

@@ -143,6 +143,32 @@ std::vector<topology::RankPlace> places_of(const topology::MachineSpec& machine,
   return topology::scattered_places(machine, ranks, nodes);
 }
 
+// The site of a layout; what its parts refuse is an error of the scenario.
+std::shared_ptr<const Site> site_of(const Ground& ground, RankOrder order, int ranks, int gpus,
+                                    const Scenario& scenario) {
+  try {
+    return std::make_shared<Site>(make_site(ground.machine, ground.profile,
+                                            places_of(ground.machine, order, ranks, gpus),
+                                            scenario.overrides));
+  } catch (const topology::BuildError& error) {
+    std::vector<config::ConfigError> errors;
+    for (const std::string& fault : error.faults())
+      errors.push_back(
+          {scenario.file, 0, 0, scenario.overrides.empty() ? "" : "/overrides", fault, ""});
+    throw config::ConfigErrors(std::move(errors));
+  }
+}
+
+// Throws where a machine has fewer GPUs than the scenario asks for.
+void check_ranks(const Ground& ground, int ranks, const std::string& pointer,
+                 const Scenario& scenario) {
+  const std::int64_t devices = topology::total_devices(ground.machine);
+  if (ranks <= devices) return;
+  throw config::ConfigErrors(config::ConfigError{
+      scenario.file, 0, 0, pointer,
+      fmt::format("{} GPUs are asked for and {} has {}", ranks, ground.machine.name, devices), ""});
+}
+
 // ---- one boundary ------------------------------------------------------------------------------------------
 
 void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
@@ -151,9 +177,9 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   plan.machine_name = ground.machine.name;
   plan.assumed = ground.assumed;
   plan.band = band_of(ground.profile, false);
-  const auto site = std::make_shared<Site>(make_site(
-      ground.machine, ground.profile,
-      places_of(ground.machine, wanted.order, wanted.ranks, wanted.ranks), scenario.overrides));
+  check_ranks(ground, wanted.ranks, "/boundary/ranks", scenario);
+  const std::shared_ptr<const Site> site =
+      site_of(ground, wanted.order, wanted.ranks, wanted.ranks, scenario);
   LayoutPlan layout;
   layout.layout.tp = wanted.ranks;
   layout.order = wanted.order;
@@ -305,13 +331,7 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
   plan.model_name = imported.model.name;
   plan.assumed = ground.assumed;
   plan.band = band_of(ground.profile, true);
-  if (wanted.ranks > topology::total_devices(ground.machine)) {
-    throw config::ConfigErrors(config::ConfigError{
-        scenario.file, 0, 0, "/model/ranks",
-        fmt::format("{} GPUs are asked for and {} has {}", wanted.ranks, ground.machine.name,
-                    topology::total_devices(ground.machine)),
-        ""});
-  }
+  check_ranks(ground, wanted.ranks, "/model/ranks", scenario);
   const Searcher searcher(scenario, options);
   for (const LayoutPoint& point : layouts_of(wanted, ground.machine)) {
     std::vector<std::string> reasons = layout_problems(imported.model, point.layout, wanted.work);
@@ -340,9 +360,7 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
     layout.layout = point.layout;
     layout.order = point.order;
     layout.memory = memory;
-    layout.site = std::make_shared<Site>(make_site(
-        ground.machine, ground.profile,
-        places_of(ground.machine, point.order, point.layout.tp, wanted.ranks), scenario.overrides));
+    layout.site = site_of(ground, point.order, point.layout.tp, wanted.ranks, scenario);
     layout.nodes = layout.site->group.nodes;
     layout.workload = std::move(workload);
     for (const Layer& layer : layout.workload.layers) {

@@ -82,7 +82,7 @@ PipelineScenario read_pipeline(StrictObject& object) {
 // ---- boundary ----------------------------------------------------------------------------------------------
 
 // Reads "knobs" against what the schedule declares: names, then values.
-Knobs read_knobs(StrictObject& object, const Schedule* schedule) {
+Knobs read_knobs(StrictObject& object, const Schedule* schedule, bool named) {
   const config::Value* value = object.any({"knobs", "settings of the schedule, by its own names"});
   Knobs knobs;
   if (schedule != nullptr) knobs = Knobs(schedule->info().knobs);
@@ -92,33 +92,39 @@ Knobs read_knobs(StrictObject& object, const Schedule* schedule) {
     return knobs;
   }
   if (schedule == nullptr) {
-    object.error(std::string_view("knobs"), "knobs belong to a schedule, and none is named",
-                 "name one with \"schedule\"");
+    // A schedule that does not exist is an error already.
+    if (!named) {
+      object.error(std::string_view("knobs"), "knobs belong to a schedule, and none is named",
+                   "name one with \"schedule\"");
+    }
     return knobs;
   }
+  const std::string pointer = object.origin("knobs").json_pointer;
   for (const config::Member& member : value->members()) {
+    const config::Origin here{member.value.place(), config::pointer_to(pointer, member.key)};
     KnobValue typed;
     if (member.value.is_integer()) {
       typed = member.value.as_integer();
     } else if (member.value.is_string()) {
       typed = parse_knob(member.value.as_string());
     } else {
-      object.error(std::string_view("knobs"),
-                   fmt::format("knob \"{}\" must be a count or a name", member.key));
+      object.error(here, fmt::format("knob \"{}\" must be a count or a name", member.key));
       continue;
     }
     Knobs one;
     one.set(member.key, typed);
     const std::vector<std::string> faults = faults_of(one, schedule->info().knobs);
-    for (const std::string& fault : faults) object.error(std::string_view("knobs"), fault);
+    for (const std::string& fault : faults) object.error(here, fault);
     if (faults.empty()) knobs.set(member.key, typed);
   }
   return knobs;
 }
 
-std::optional<std::string> read_schedule(StrictObject& object) {
+// `named` says whether there is a name, be it one that does not exist.
+std::optional<std::string> read_schedule(StrictObject& object, bool& named) {
   auto name =
       object.optional<std::string>({"schedule", "its name; absent: the best one is searched"});
+  named = name.has_value();
   if (!name || find_schedule(*name) != nullptr) return name;
   std::vector<std::string_view> names;
   for (const Schedule* schedule : all_schedules()) names.push_back(schedule->info().name);
@@ -154,9 +160,10 @@ BoundaryScenario read_boundary(StrictObject& object, const config::SearchPath& s
           object, {"profile", "file of the profile; absent: the machine's own"}, search)) {
     boundary.profile = profile->string();
   }
-  boundary.schedule = read_schedule(object);
+  bool named = false;
+  boundary.schedule = read_schedule(object, named);
   boundary.knobs =
-      read_knobs(object, boundary.schedule ? find_schedule(*boundary.schedule) : nullptr);
+      read_knobs(object, boundary.schedule ? find_schedule(*boundary.schedule) : nullptr, named);
   return boundary;
 }
 
@@ -305,11 +312,14 @@ std::optional<int> count_after(std::string_view word, std::string_view prefix) {
 }  // namespace
 
 Scenario read_scenario(const std::filesystem::path& file, const config::SearchPath& search) {
-  const config::Document document = config::Document::load(file);
+  return read_scenario(config::Document::load(file), search);
+}
+
+Scenario read_scenario(const config::Document& document, const config::SearchPath& search) {
   StrictObject object(document);
   Scenario scenario = scenario_fields(object, search);
   object.finish();
-  scenario.file = file.string();
+  scenario.file = document.name();
   return scenario;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "configs/reader/document.hpp"
 #include "configs/reader/schema.hpp"
 #include "configs/reader/search_path.hpp"
 #include "models/planner/scenario.hpp"
@@ -16,6 +17,9 @@ namespace weft::model {
 /// Reads a scenario; throws config::ConfigErrors with everything that is wrong: keys, ranges, files that are not
 /// there, schedules and knobs that do not exist. What only the machine or model can refuse is refused when it runs.
 [[nodiscard]] Scenario read_scenario(const std::filesystem::path& file,
+                                     const config::SearchPath& search = {});
+/// The same of a document; files that it names are looked up beside its name.
+[[nodiscard]] Scenario read_scenario(const config::Document& document,
                                      const config::SearchPath& search = {});
 
 /// What the format accepts.
