@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The laws of every schedule of the catalogue: a new one is tested here with no test edited.
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,17 +38,29 @@ std::vector<Case> cases() {
   return all;
 }
 
+// The ends of each knob's list and its default: every value for the names, and the counts at which cuts are coarse,
+// usual and fine.
+std::vector<KnobSpec> few(std::vector<KnobSpec> specs) {
+  for (KnobSpec& spec : specs) {
+    const KnobValue first = spec.values.front(), last = spec.values.back();
+    std::erase_if(spec.values, [&](const KnobValue& value) {
+      return std::holds_alternative<std::int64_t>(value) && value != first && value != last &&
+             value != spec.default_value;
+    });
+  }
+  return specs;
+}
+
 // Calls visit(schedule, knobs, case) for every legal point, each program once.
 template <class Visit>
 void each_point(Visit&& visit) {
   for (const Case& each : cases()) {
     for (const Schedule* schedule : all_schedules()) {
-      std::vector<Knobs> seen;
-      for (const Knobs& knobs : all_combinations(schedule->info().knobs)) {
+      std::set<std::string> seen;
+      for (const Knobs& knobs : all_combinations(few(schedule->info().knobs))) {
         if (!schedule->refusals(each.boundary, knobs, each.site).empty()) continue;
         const Knobs normal = schedule->normalised(each.boundary, knobs, each.site);
-        if (std::find(seen.begin(), seen.end(), normal) != seen.end()) continue;
-        seen.push_back(normal);
+        if (!seen.insert(normal.to_text()).second) continue;
         SCOPED_TRACE(each.boundary.name + " on " + std::to_string(each.site.ranks()) + ": " +
                      schedule->info().name + " " + normal.to_text());
         visit(*schedule, normal, each);
@@ -126,11 +143,11 @@ TEST(EverySchedule, NeverBeatsItsBound) {
   });
 }
 
-// D is at least what either side needs on its resources, and never less than A_s or B_s without hops.
+// A refusal is a sentence that states the rule.
 TEST(EverySchedule, IllegalKnobsAreRefusedWithTheRule) {
   for (const Case& each : cases()) {
     for (const Schedule* schedule : all_schedules()) {
-      for (const Knobs& knobs : all_combinations(schedule->info().knobs)) {
+      for (const Knobs& knobs : all_combinations(few(schedule->info().knobs))) {
         for (const std::string& refusal : schedule->refusals(each.boundary, knobs, each.site)) {
           EXPECT_GT(refusal.size(), 20U) << schedule->info().name << " " << knobs.to_text();
         }

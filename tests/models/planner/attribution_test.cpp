@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The laws of an attribution: it accounts for all of the exposed time, and begins at A.
+#include "models/planner/attribution.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "models/schedules/registry.hpp"
+#include "tests/models/schedules/sites.hpp"
+
+namespace weft::model {
+namespace {
+
+constexpr bool sim::Effects::*every_effect[] = {
+    &sim::Effects::chunking,        &sim::Effects::residency,  &sim::Effects::sm_share,
+    &sim::Effects::hbm_share,       &sim::Effects::link_share, &sim::Effects::transport,
+    &sim::Effects::launch_and_sync, &sim::Effects::imbalance};
+
+struct Case {
+  BoundaryKind kind;
+  std::string schedule;
+  std::int64_t chunks = 0;  // 0: the schedule has no such knob
+  std::string transport;
+  std::vector<topology::Override> overrides;
+};
+
+std::vector<Case> cases() {
+  return {{BoundaryKind::ag_gemm, "serial", 0, "", {}},
+          {BoundaryKind::ag_gemm, "chunked", 4, "copy_engine", {{"rank1", 800}}},
+          {BoundaryKind::gemm_rs, "device_flag", 4, "sm", {}},
+          {BoundaryKind::gemm_a2a, "chunked", 2, "sm", {{"node0.gpu0->node0.nvswitch", 500}}}};
+}
+
+constexpr int ranks = 4;
+
+Site site_of(const Case& each) {
+  return test_site("h200x8.json", ranks, false, each.overrides);
+}
+
+Boundary boundary_of(const Case& each) {
+  return make_boundary(each.kind, {8192, 8192, 8192}, {}, ranks);
+}
+
+ScheduleChoice choice_of(const Case& each) {
+  const Schedule* schedule = find_schedule(each.schedule);
+  Knobs knobs(schedule->info().knobs);
+  if (each.chunks != 0) {
+    knobs.set("chunks", each.chunks);
+    knobs.set("transport", each.transport);
+  }
+  return {schedule, knobs};
+}
+
+std::string name(const Case& each) {
+  return std::string(name_of(each.kind)) + " " + each.schedule + " " + each.transport;
+}
+
+const sim::Effects contended = sim::effects_of(sim::Fidelity::contended);
+
+TEST(Attribution, PartsSumToTheExposedTime) {
+  for (const Case& each : cases()) {
+    SCOPED_TRACE(name(each));
+    const Site site = site_of(each);
+    const Figures figures = evaluate(boundary_of(each), choice_of(each), site, contended);
+    const Attribution attribution = attribute(boundary_of(each), choice_of(each), site, contended);
+    Duration sum, transport, split;
+    for (const Attribution::Part& part : attribution.parts) {
+      sum += part.time;
+      if (part.effect == "transport") transport = part.time;
+    }
+    for (const Attribution::Part& part : attribution.transport) split += part.time;
+    EXPECT_EQ(attribution.parts.size(), std::size(every_effect));
+    EXPECT_EQ(sum, figures.overlapped - figures.compute_only);
+    EXPECT_EQ(split, transport);
+  }
+}
+
+// With nothing in its way a schedule takes what the library's compute takes.
+TEST(Attribution, WithEveryEffectOffARunTakesComputeAlone) {
+  sim::Effects off = contended;
+  for (const auto effect : every_effect) off.*effect = false;
+  for (const Case& each : cases()) {
+    SCOPED_TRACE(name(each));
+    const Site site = site_of(each);
+    const Duration alone = yardsticks(boundary_of(each), site, contended).compute_only;
+    const Duration bare = overlapped_only(boundary_of(each), choice_of(each), site, off).overlapped;
+    EXPECT_LE(std::abs((bare - alone).ps()), alone.ps() / 1000)
+        << bare.ps() << " ps with all off, A is " << alone.ps() << " ps";
+  }
+}
+
+// What a fidelity leaves out is never blamed.
+TEST(Attribution, EffectsThatTheFidelityLeavesOutHaveNoPart) {
+  const Case each = cases()[1];
+  sim::Effects effects = contended;
+  effects.link_share = false;
+  effects.hbm_share = false;
+  for (const Attribution::Part& part :
+       attribute(boundary_of(each), choice_of(each), site_of(each), effects).parts) {
+    if (part.effect == "link_share" || part.effect == "hbm_share") {
+      EXPECT_EQ(part.time, Duration()) << part.effect;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::model

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user reads for each way to get a scenario, machine, model, profile or lock wrong: the exact text.
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "configs/reader/document.hpp"
+#include "configs/reader/error.hpp"
+#include "models/import/hf_config.hpp"
+#include "models/planner/lock.hpp"
+#include "models/planner/plan.hpp"
+#include "models/planner/read_scenario.hpp"
+#include "models/profile/json.hpp"
+#include "topologies/read_machine.hpp"
+
+namespace weft::model {
+namespace {
+
+namespace fs = std::filesystem;
+using config::Document;
+using testing::HasSubstr;
+
+std::string what(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const config::ConfigErrors& errors) {
+    return errors.what();
+  }
+  return "no error";
+}
+
+struct Row {
+  std::string_view name;
+  std::string text;
+  std::string message;
+};
+
+std::string scenario_error(const std::string& text) {
+  return what(
+      [&] { static_cast<void>(read_scenario(Document::parse(text, "configs/scenarios/s.json"))); });
+}
+
+void expect(const std::vector<Row>& table,
+            const std::function<std::string(const std::string&)>& error) {
+  for (const Row& row : table) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ(error(row.text), row.message);
+  }
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+using Changes = std::vector<std::pair<std::string, std::string>>;
+
+// A shipped file with the first of each piece of text replaced.
+std::string changed(const std::string& file, const Changes& changes) {
+  std::string text = text_of(file);
+  for (const auto& [from, to] : changes) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// Everything but the key that a case is about, on the second line.
+std::string pipeline(const std::string& members) {
+  return "{\"schema\": \"weft.scenario/1\", \"name\": \"x\", \"pipeline\":\n{" + members + "}}";
+}
+std::string boundary(const std::string& members) {
+  return R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "ag_gemm", "M": 1024,
+"N": 1024, "K": 1024, "machine": "../machines/h200x8.json", "ranks": 4,
+)" + members +
+         "}}";
+}
+
+TEST(BadScenario, PipelinesSayWhatIsWrong) {
+  expect(
+      {
+          {"syntax", pipeline("\"compute\": \"1 ms\" \"communication\": \"1 ms\""),
+           "configs/scenarios/s.json:2:20: /pipeline: unexpected string, expected '}' (is a comma "
+           "missing before "
+           "this?)"},
+          {"unknown and duplicate keys",
+           pipeline(
+               "\"compute\": \"1 ms\", \"comunication\": \"1 ms\", \"chunks\": 2, \"chunks\": 3"),
+           "configs/scenarios/s.json:1:46: /pipeline: missing key \"communication\" (of one "
+           "chunk)\n"
+           "configs/scenarios/s.json:2:21: /pipeline/comunication: unknown key \"comunication\" "
+           "(did you mean "
+           "\"communication\"?)\n"
+           "configs/scenarios/s.json:2:58: /pipeline/chunks: duplicate key \"chunks\" (first at "
+           "line 2, column 45)"},
+          {"no units", pipeline("\"compute\": 1, \"communication\": \"5\""),
+           "configs/scenarios/s.json:2:2: /pipeline/compute: 1 has no unit (write it as in \"1.5 "
+           "us\")\n"
+           "configs/scenarios/s.json:2:16: /pipeline/communication: \"5\" has no unit (write it as "
+           "in \"1.5 us\")"},
+          {"wrong units", pipeline("\"compute\": \"1 GB\", \"communication\": \"5 lightyears\""),
+           "configs/scenarios/s.json:2:2: /pipeline/compute: \"GB\" is a unit of a size, not of a "
+           "duration (units of "
+           "a duration: ps, ns, us, ms, s)\n"
+           "configs/scenarios/s.json:2:21: /pipeline/communication: unknown unit \"lightyears\" "
+           "(units of a duration: "
+           "ps, ns, us, ms, s)"},
+          {"zero and negative",
+           pipeline("\"chunks\": 0, \"compute\": \"-1 ms\", \"communication\": \"5 ms\""),
+           "configs/scenarios/s.json:2:2: /pipeline/chunks: 0 is out of range (1 to 1000000)\n"
+           "configs/scenarios/s.json:2:15: /pipeline/compute: \"-1 ms\" is negative (a duration is "
+           "zero or more)"},
+      },
+      scenario_error);
+}
+
+TEST(BadScenario, IsOneOfThreeKinds) {
+  expect(
+      {
+          {"none", R"({"schema": "weft.scenario/1", "name": "x"})",
+           "configs/scenarios/s.json:1:1: none of \"pipeline\", \"boundary\", \"model\" is given "
+           "(give exactly one of "
+           "them)"},
+          {"two",
+           R"({"schema": "weft.scenario/1", "name": "x", "pipeline": {"compute": "1 ms", "communication": "1 ms"},
+"boundary": {"operator": "ag_gemm", "M": 1, "N": 1, "K": 1, "ranks": 1, "machine": "../machines/h200x8.json"}})",
+           "configs/scenarios/s.json:2:1: /boundary: only one of \"pipeline\", \"boundary\", "
+           "\"model\" may be given "
+           "(\"pipeline\" is given too)"},
+          {"another schema", R"({"schema": "weft.machine/1", "name": "x"})",
+           "configs/scenarios/s.json:1:2: /schema: unknown schema \"weft.machine/1\" (this must be "
+           "\"weft.scenario/1\", what is simulated, planned or checked)"},
+          {"no object", "[1, 2]", "configs/scenarios/s.json:1:1: expected an object, not an array"},
+      },
+      scenario_error);
+}
+
+TEST(BadScenario, BoundariesSayWhatIsWrong) {
+  expect(
+      {
+          {"everything at once",
+           R"({"schema": "weft.scenario/1", "name": "x", "boundary": {
+"operator": "ag_gem",
+"M": 0,
+"N": -5,
+"K": 1.5,
+"ranks": 0,
+"machine": "nowhere.json",
+"profile": "none.json",
+"dtype": "bf17",
+"placement": "spread"}})",
+           "configs/scenarios/s.json:2:1: /boundary/operator: unknown name \"ag_gem\" (did you "
+           "mean \"ag_gemm\"? one "
+           "of ag_gemm, gemm_rs, gemm_ar, gemm_a2a)\n"
+           "configs/scenarios/s.json:3:1: /boundary/M: 0 is out of range (1 to 2147483648)\n"
+           "configs/scenarios/s.json:4:1: /boundary/N: -5 is out of range (1 to 2147483648)\n"
+           "configs/scenarios/s.json:5:1: /boundary/K: expected an integer, not 1.5\n"
+           "configs/scenarios/s.json:6:1: /boundary/ranks: 0 is out of range (1 to 65536)\n"
+           "configs/scenarios/s.json:7:1: /boundary/machine: no file \"nowhere.json\" (looked for "
+           "configs/scenarios/nowhere.json)\n"
+           "configs/scenarios/s.json:8:1: /boundary/profile: no file \"none.json\" (looked for "
+           "configs/scenarios/none.json)\n"
+           "configs/scenarios/s.json:9:1: /boundary/dtype: unknown name \"bf17\" (did you mean "
+           "\"bf16\"? one of fp32, "
+           "tf32, fp16, bf16, fp8_e4m3, fp8_e5m2, int8, fp4_e2m1, ue8m0)\n"
+           "configs/scenarios/s.json:10:1: /boundary/placement: unknown name \"spread\" (one of "
+           "packed, scattered)"},
+          {"misspelt schedule", boundary("\"schedule\": \"chunkd\", \"knobs\": {\"chunks\": 2}"),
+           "configs/scenarios/s.json:3:1: /boundary/schedule: there is no schedule \"chunkd\" (did "
+           "you mean "
+           "\"chunked\"?)"},
+          {"knobs without a schedule", boundary("\"knobs\": {\"chunks\": 2}"),
+           "configs/scenarios/s.json:3:1: /boundary/knobs: knobs belong to a schedule, and none is "
+           "named (name one "
+           "with \"schedule\")"},
+          {"knobs",
+           boundary("\"schedule\": \"chunked\", \"knobs\": {\n\"chunk\": 2,\n\"ctas\": "
+                    "5,\n\"transport\": "
+                    "\"tcp\",\n\"pace\": 1.5}"),
+           "configs/scenarios/s.json:4:1: /boundary/knobs/chunk: there is no knob \"chunk\" (did "
+           "you mean "
+           "\"chunks\"?)\n"
+           "configs/scenarios/s.json:5:1: /boundary/knobs/ctas: knob \"ctas\" cannot be 5 (legal: "
+           "1, 2, 4, 8, 16, 24, "
+           "32)\n"
+           "configs/scenarios/s.json:6:1: /boundary/knobs/transport: knob \"transport\" cannot be "
+           "tcp (legal: "
+           "copy_engine, sm, switch)\n"
+           "configs/scenarios/s.json:7:1: /boundary/knobs/pace: knob \"pace\" must be a count or a "
+           "name"},
+      },
+      scenario_error);
+}
+
+TEST(BadScenario, ModelsSayWhatIsWrong) {
+  const std::string head =
+      R"({"schema": "weft.scenario/1", "name": "x", "model": {"model": "../models/llama3-8b.json",
+"machine": "../machines/h200x8.json", "ranks": 8,
+)";
+  expect({{"everything at once", head + R"("phase": "decod",
+"tokens": 0,
+"layout": "tp=x sq",
+"schedules": ["chunky"]}})",
+           "configs/scenarios/s.json:3:1: /model/phase: unknown name \"decod\" (did you mean "
+           "\"decode\"? one of "
+           "prefill, decode, forward, backward)\n"
+           "configs/scenarios/s.json:4:1: /model/tokens: 0 is out of range (1 to 2147483648)\n"
+           "configs/scenarios/s.json:5:1: /model/layout: \"tp=x\" is no part of a layout (search, "
+           "tp=8, tp=8 sp, "
+           "tp=16 sp scattered)\n"
+           "configs/scenarios/s.json:5:1: /model/layout: \"sq\" is no part of a layout (search, "
+           "tp=8, tp=8 sp, tp=16 "
+           "sp scattered)\n"
+           "configs/scenarios/s.json:6:1: /model/schedules: there is no schedule \"chunky\""},
+          {"a part of a sequence", head + R"("phase": "prefill", "sequence": 300,
+"tokens": 1000}})",
+           "configs/scenarios/s.json:4:1: /model/tokens: 1000 tokens are no whole number of "
+           "sequences of 300"},
+          {"decode without a cache", head + R"("phase": "decode", "tokens": 64}})",
+           "configs/scenarios/s.json:1:44: /model: decode needs the tokens that are in the cache"}},
+         scenario_error);
+}
+
+TEST(BadScenario, OverridesNameOnePartAndItsSpeed) {
+  expect({{"neither part",
+           boundary("\"dtype\": \"bf16\"")
+               .insert(boundary("\"dtype\": \"bf16\"").size() - 1,
+                       ", \"overrides\": [\n{\n\"speed\": 2}]"),
+           "configs/scenarios/s.json:4:1: /overrides/0: none of \"rank\", \"link\" is given (give "
+           "exactly one of "
+           "them)\n"
+           "configs/scenarios/s.json:5:1: /overrides/0/speed: 2 is out of range (0.001 to 1)"}},
+         scenario_error);
+}
+
+TEST(BadScenario, OfAFileThatIsNotThere) {
+  EXPECT_EQ(what([] { static_cast<void>(read_scenario(fs::path("nowhere/s.json"))); }),
+            "nowhere/s.json: cannot open the file: No such file or directory");
+}
+
+TEST(BadScenario, NestingIsRefusedWhereItGetsTooDeep) {
+  EXPECT_EQ(scenario_error(std::string(1 << 20, '[')),
+            "configs/scenarios/s.json:1:129: nested deeper than 128 levels");
+}
+
+// ---- what only the machine or model can refuse -------------------------------------------------------------
+
+std::string plan_error(const std::string& text, const config::SearchPath& search = {}) {
+  return what([&] {
+    static_cast<void>(make_plan(
+        read_scenario(Document::parse(text, "configs/scenarios/s.json"), search), search));
+  });
+}
+
+TEST(BadPlan, SaysWhatTheMachineCannot) {
+  const std::string head =
+      R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "gemm_rs", "M": 1024, "N": 1024, )";
+  expect(
+      {
+          {"indivisible",
+           head +
+               R"("K": 1023, "ranks": 4, "machine": "../machines/h200x8.json", "schedule": "serial"}})",
+           "configs/scenarios/s.json: /boundary: gemm_rs: K = 1023 does not divide by 4 ranks"},
+          {"too many ranks",
+           head +
+               R"("K": 1024, "ranks": 16, "machine": "../machines/h200x8.json", "schedule": "serial"}})",
+           "configs/scenarios/s.json: /boundary/ranks: 16 GPUs are asked for and 8x H200 SXM has "
+           "8"},
+          {"illegal schedule",
+           head +
+               R"("K": 1024, "ranks": 4, "machine": "../machines/l20x8.json", "schedule": "chunked",
+                     "knobs": {"transport": "switch"}}})",
+           "configs/scenarios/s.json: /boundary/schedule: chunked: no switch that multicasts and "
+           "reduces joins the "
+           "ranks"},
+          {"parts that are not there",
+           head +
+               R"("K": 1024, "ranks": 4, "machine": "../machines/h200x8.json", "schedule": "serial"},
+                     "overrides": [{"rank": 9, "speed": 0.5}, {"link": "gpu0->mars", "speed": 0.5}]})",
+           "configs/scenarios/s.json: /overrides: no link or device of these ranks is called "
+           "\"rank9\" (a rank is "
+           "\"rank0\", a device \"node0.gpu0\", a link \"node0.gpu0->node0.nvswitch\")\n"
+           "configs/scenarios/s.json: /overrides: no link or device of these ranks is called "
+           "\"gpu0->mars\" (a rank "
+           "is \"rank0\", a device \"node0.gpu0\", a link \"node0.gpu0->node0.nvswitch\")"},
+          {"pipelines", pipeline("\"compute\": \"1 ms\", \"communication\": \"1 ms\""),
+           "configs/scenarios/s.json: /pipeline: a pipeline's durations are given: there is "
+           "nothing to plan (weft "
+           "simulate runs it)"},
+      },
+      [](const std::string& text) { return plan_error(text); });
+}
+
+// Two islands of GPUs and no way between them.
+TEST(BadPlan, SaysWhichRouteDoesNotExist) {
+  const fs::path folder = fs::path(testing::TempDir()) / "weft_bad_plan";
+  fs::create_directories(folder);
+  std::ofstream(folder / "islands.json")
+      << R"({"schema": "weft.machine/1", "name": "islands", "profile": "h200-sxm",
+ "device": "devices/h200-sxm.json",
+ "node": {"devices": "gpu[0-1]",
+  "hosts": [{"name": "host[0-1]",
+    "size": {"value": "1 TiB", "source": {"kind": "assumed", "reference": "a test"}},
+    "bandwidth": {"value": "300 GB/s", "source": {"kind": "assumed", "reference": "a test"}}}],
+  "switches": [],
+  "links": [{"from": "gpu[0-1]", "to": "host[0-1]", "pairing": "zip",
+    "bandwidth_per_direction": {"value": "64 GB/s", "source": {"kind": "assumed", "reference": "a test"}},
+    "latency": {"value": "1 us", "source": {"kind": "assumed", "reference": "a test"}}}]}})";
+  const std::string message = plan_error(
+      R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "gemm_rs", "M": 1024, "N": 1024,
+          "K": 1024, "ranks": 2, "machine": "islands.json", "schedule": "serial"}})",
+      {.configs = {folder, "configs/machines"}, .installed = {}});
+  EXPECT_EQ(message,
+            "configs/scenarios/s.json: there is no route from node0.gpu0 to node0.gpu1\n"
+            "configs/scenarios/s.json: there is no route from node0.gpu1 to node0.gpu0");
+  fs::remove_all(folder);
+}
+
+// Heads that do not divide are a result, with the reason, not an error of a file.
+TEST(BadPlan, RefusesLayoutsWhoseHeadsDoNotDivide) {
+  const Plan plan = make_plan(
+      read_scenario(Document::parse(
+          R"({"schema": "weft.scenario/1", "name": "x", "model": {"model": "../models/llama3-8b.json",
+          "machine": "../machines/h200x8.json", "ranks": 3, "phase": "prefill", "tokens": 1024, "layout": "tp=3"}})",
+          "configs/scenarios/s.json")),
+      {});
+  EXPECT_TRUE(plan.layouts.empty());
+  ASSERT_EQ(plan.refused.size(), 1U);
+  EXPECT_THAT(plan.refused[0].reasons, testing::Contains("32 query heads do not divide by TP=3"));
+}
+
+// ---- the files that a scenario names -----------------------------------------------------------------------
+
+void expect_changes(const std::string& file,
+                    const std::vector<std::pair<Changes, std::string>>& table,
+                    const std::function<void(const Document&)>& read,
+                    const config::ParseOptions& options = {}) {
+  const std::string name = (fs::path(file).parent_path() / "t.json").string();
+  for (const auto& [changes, messages] : table) {
+    SCOPED_TRACE(changes.front().second);
+    EXPECT_EQ(what([&] { read(Document::parse(changed(file, changes), name, options)); }),
+              messages);
+  }
+}
+
+TEST(BadMachine, SaysWhatIsWrong) {
+  const std::string at = "configs/machines/t.json:";
+  expect_changes(
+      "configs/machines/h200x8.json",
+      {
+          {{{"\"h200-sxm\",", "\"h200-sxm\""}},
+           at + "5:3: unexpected string, expected '}' (is a comma missing before this?)"},
+          {{{"\"450 GB/s\"", "450"},
+            {"\"300 ns\"", "\"300 GB\""},
+            {"\"reduces\": true", "\"reduce\": true"}},
+           at +
+               "21:59: /node/switches/0/reduce: unknown key \"reduce\" (did you mean "
+               "\"reduces\"?)\n" +
+               at +
+               "27:11: /node/links/0/bandwidth_per_direction/value: 450 has no unit (write it as "
+               "in \"450 GB/s\")\n" +
+               at +
+               "34:11: /node/links/0/latency/value: \"GB\" is a unit of a size, not of a duration "
+               "(units of a "
+               "duration: ps, ns, us, ms, s)"},
+          {{{"\"450 GB/s\"", "\"0 GB/s\""}, {"\"1024 GiB\"", "\"0 GiB\""}},
+           at + "12:11: /node/hosts/0/size/value: \"0 GiB\" is out of range (more than 0 B)\n" +
+               at +
+               "27:11: /node/links/0/bandwidth_per_direction/value: \"0 GB/s\" is out of range "
+               "(more than 0 B/s)"},
+          {{{"\"450 GB/s\"", "\"-450 GB/s\""}},
+           at + "27:11: /node/links/0/bandwidth_per_direction/value: \"-450 GB/s\" is negative (a "
+                "bandwidth is zero "
+                "or more)"},
+          {{{"\"name\": \"8x", "\"name\": \"y\", \"name\": \"8x"}},
+           at + "3:16: /name: duplicate key \"name\" (first at line 3, column 3)"},
+          {{{"devices/h200-sxm", "devices/h2000"}},
+           at + "5:3: /device: no file \"devices/h2000.json\" (looked for "
+                "configs/machines/devices/h2000.json)"},
+          {{{"\"to\": \"nvswitch\"", "\"to\": \"nvswich\""}},
+           at + "23:7: /node/links/0: the machine has no part \"nvswich\" (did you mean "
+                "\"nvswitch\"?)"},
+          {{{"\"kind\": \"assumed\"", "\"kind\": \"guess\""}},
+           at + "13:22: /node/hosts/0/size/source/kind: unknown name \"guess\" (one of datasheet, "
+                "measured, fitted, "
+                "published, assumed)"},
+      },
+      [](const Document& document) { static_cast<void>(topology::read_machine(document)); });
+}
+
+TEST(BadProfile, SaysWhatIsWrong) {
+  const std::string at = "configs/profiles/t.json:";
+  expect_changes(
+      "configs/profiles/h200-sxm.json",
+      {{{{"{", ""}}, at + "2:11: unexpected ':', expected end of input"},
+       {{{"\"value\": \"989.4 TFLOP/s\"", "\"value\": \"989.4 TB/s\""}},
+        at + "18:11: /gpu/matrix/0/peak/value: \"TB/s\" is a unit of a bandwidth, not of a rate of "
+             "work "
+             "(units of a rate of work: FLOP/s, KFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, PFLOP/s)"},
+       {{{"\"value\": 132", "\"value\": 0"}},
+        at + "8:7: /gpu/sms/value: 0 is out of range (1 or more)"}},
+      [](const Document& document) { static_cast<void>(read_profile(document)); });
+}
+
+TEST(BadModel, SaysWhatIsWrong) {
+  const std::string at = "configs/models/t.json:";
+  expect_changes(
+      "configs/models/llama3-8b.json",
+      {{{{"\"llama\"", "\"lama\""}},
+        at + "15:3: /model_type: model_type \"lama\" is not supported yet (supported: gemma2, "
+             "gpt2, llama, "
+             "mistral, phi3, qwen2, qwen3)"},
+       {{{"\"num_attention_heads\": 32", "\"num_attention_heads\": 30"}},
+        at +
+            "10:3: /hidden_size: 4096 features do not divide by 30 heads, and there is no "
+            "head_dim\n" +
+            at + "18:3: /num_key_value_heads: 30 query heads do not divide by 8 key/value heads"},
+       {{{"\"hidden_size\": 4096", "\"hidden_size\": 0"},
+         {"\"num_hidden_layers\": 32", "\"num_hidden_layers\": -1"}},
+        at + "10:3: /hidden_size: 0 is out of range (1 to 16777216)\n" + at +
+            "17:3: /num_hidden_layers: -1 is out of range (1 to 16384)"},
+       {{{"\"vocab_size\"", "\"vocab\""}},
+        at + "1:1: missing key \"vocab_size\": tokens of the vocabulary"}},
+      [](const Document& document) { static_cast<void>(read_hf_config(document)); },
+      {.dialect = config::Dialect::tolerant});
+}
+
+TEST(BadLock, SaysWhatIsWrong) {
+  const auto lock = [](const std::string& picks, const std::string& rest) {
+    return "{\"schema\": \"weft.lock/1\", \"scenario\": \"pipeline-4x1ms-5ms.json\", \"picks\": "
+           "[\n" +
+           picks + "],\n" + rest + "}";
+  };
+  const std::string pick =
+      R"({"boundary": "b", "schedule": "serial", "knobs": {}, "overlapped": "5 us", "exposed_ps": 3})";
+  const std::string rest = R"("step": "5 us", "exposed_ps": 3)";
+  const std::string at = "configs/scenarios/t.lock:";
+  expect(
+      {
+          {"good", lock(pick, rest), "no error"},
+          {"syntax", lock(pick + " 1", rest),
+           at +
+               "2:93: /picks/0: unexpected number, expected ']' (is a comma missing before this?)"},
+          {"unit and sign", lock(pick, "\"step\": \"-5 us\", \"exposed_ps\": \"3\""),
+           at + "3:1: /step: \"-5 us\" is negative (a duration is zero or more)\n" + at +
+               "3:18: /exposed_ps: expected an integer, not a string"},
+          {"unknown key", lock(pick, "\"steps\": \"5 us\", \"exposed_ps\": 3"),
+           at + "1:1: missing key \"step\" (one pass, when it was locked)\n" + at +
+               "3:1: /steps: unknown key \"steps\" (did you mean \"step\"?)"},
+          {"knobs",
+           lock(
+               R"({"boundary": "b", "schedule": "serial", "overlapped": "5 us", "exposed_ps": 3, "knobs":
+{"chunks": 1.5}})",
+               rest),
+           at + "3:2: /picks/0/knobs/chunks: knob \"chunks\" must be a count or a name"},
+          {"knobs that are no object",
+           lock(R"({"boundary": "b", "schedule": "serial", "overlapped": "5 us", "exposed_ps": 3,
+"knobs": 7})",
+                rest),
+           at + "3:1: /picks/0/knobs: expected an object ({\"chunks\": 8})"},
+          {"schema", R"({"schema": "weft.lock/2"})",
+           at + "1:2: /schema: unknown schema \"weft.lock/2\" (this must be \"weft.lock/1\", the "
+                "picks of a plan)"},
+          {"scenario that is not there",
+           R"({"schema": "weft.lock/1", "scenario": "gone.json", "picks": [], "step": "5 us", "exposed_ps": 3})",
+           at + "1:27: /scenario: no file \"gone.json\" (looked for configs/scenarios/gone.json)"},
+      },
+      [](const std::string& text) {
+        return what([&] {
+          static_cast<void>(read_lock(Document::parse(text, "configs/scenarios/t.lock"), {}));
+        });
+      });
+}
+
+}  // namespace
+}  // namespace weft::model

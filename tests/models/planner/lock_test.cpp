@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// A lock holds until something that it depends on changes, and then says what.
+#include "models/planner/lock.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "configs/reader/json_writer.hpp"
+#include "models/planner/read_scenario.hpp"
+
+namespace weft::model {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class Locked : public testing::Test {
+ protected:
+  Locked() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(testing::TempDir()) / (std::string("weft_lock_") + test->name());
+    fs::create_directories(folder_);
+    // Some dozens of points.
+    options_.search.threads = 1;
+    options_.search.fixed.set("chunks", std::int64_t{4});
+    options_.search.fixed.set("ctas", std::int64_t{16});
+    options_.search.fixed.set("pace", "free");
+    options_.search.fixed.set("margin", std::int64_t{16});
+  }
+  ~Locked() override { fs::remove_all(folder_); }
+
+  void write(const fs::path& file, const std::string& text) const {
+    std::ofstream(folder_ / file) << text;
+  }
+  void write_scenario(const std::string& boundary, const std::string& overrides = "") const {
+    write(
+        "scenario.json",
+        R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "ag_gemm", "M": 8192,
+              "N": 8192, "K": 8192, "ranks": 4, "machine": "machines/h200x8.json")" +
+            boundary + "}" + overrides + "}");
+  }
+  Plan plan() const {
+    return make_plan(read_scenario(folder_ / "scenario.json", search_), search_, options_);
+  }
+  Lock lock() const { return lock_of(plan(), folder_ / "plan.lock.json"); }
+  // As `weft plan --lock` and `weft check` do: through a file.
+  Lock through_file(const Lock& lock) const {
+    write("plan.lock.json", config::to_json(to_value(lock)));
+    return read_lock(folder_ / "plan.lock.json", search_);
+  }
+  CheckResult checked(const Lock& lock) const {
+    return check(through_file(lock), search_, options_);
+  }
+
+  fs::path folder_;
+  config::SearchPath search_{.configs = {"configs"}, .installed = {}};
+  PlanOptions options_;
+};
+
+TEST_F(Locked, ReadsBackAsItWasWritten) {
+  write_scenario("");
+  const Lock written = lock();
+  EXPECT_EQ(written.scenario, "scenario.json");
+  ASSERT_THAT(written.picks, SizeIs(1));
+  Lock again = through_file(written);
+  EXPECT_TRUE(fs::equivalent(again.scenario, folder_ / "scenario.json"));
+  again.scenario = written.scenario;
+  EXPECT_EQ(again, written);
+}
+
+TEST_F(Locked, HoldsWhereNothingChanged) {
+  write_scenario("");
+  const CheckResult result = checked(lock());
+  EXPECT_FALSE(result.failed());
+  ASSERT_THAT(result.picks, SizeIs(1));
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr(" holds: exposed "));
+}
+
+TEST_F(Locked, FlipsWhereThePickIsAnother) {
+  write_scenario("");
+  Lock lock = this->lock();
+  ASSERT_NE(lock.picks[0].schedule, "serial");
+  lock.picks[0].schedule = "serial";
+  lock.picks[0].knobs = Knobs();
+  const CheckResult result = checked(lock);
+  EXPECT_TRUE(result.failed());
+  EXPECT_TRUE(result.picks[0].flipped);
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr("the locked serial would now take "));
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr(" more"));
+}
+
+TEST_F(Locked, FlipsWhereTheLockedPickIsGoneOrIllegal) {
+  write_scenario("");
+  Lock lock = this->lock();
+  lock.picks[0].schedule = "abandoned";
+  EXPECT_THAT(checked(lock).picks[0].sentence, HasSubstr("is no longer in the catalogue"));
+  lock.picks[0].schedule = "chunked";
+  lock.picks[0].knobs.set("chunks", std::int64_t{5});
+  EXPECT_THAT(checked(lock).picks[0].sentence, HasSubstr("is no longer legal"));
+  lock.picks[0].boundary = "another";
+  EXPECT_THAT(checked(lock).picks[0].sentence, HasSubstr("no longer has this boundary"));
+}
+
+constexpr const char* pinned =
+    R"(, "schedule": "chunked", "knobs": {"chunks": 4, "transport": "copy_engine"})";
+
+// A link at a tenth of its speed: the pick is pinned, so what grows is the exposed time.
+TEST_F(Locked, RegressesWhereAnOverrideSlowsALink) {
+  write_scenario(pinned);
+  const Lock lock = this->lock();
+  EXPECT_FALSE(checked(lock).failed());
+  write_scenario(pinned,
+                 R"(, "overrides": [{"link": "node0.gpu0->node0.nvswitch", "speed": 0.1}])");
+  const CheckResult result = checked(lock);
+  EXPECT_TRUE(result.failed());
+  EXPECT_FALSE(result.picks[0].flipped);
+  EXPECT_TRUE(result.picks[0].regressed);
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr("exposed time grew from "));
+}
+
+TEST_F(Locked, FlipsWhereTheScenarioAsksForOtherKnobs) {
+  write_scenario(pinned);
+  const Lock lock = this->lock();
+  write_scenario(R"(, "schedule": "chunked", "knobs": {"chunks": 8, "transport": "copy_engine"})");
+  const CheckResult result = checked(lock);
+  EXPECT_TRUE(result.picks[0].flipped);
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr("the pick is now chunked chunks=8"));
+}
+
+// Growth within the profile's error band is no regression: the model cannot tell it from none.
+TEST_F(Locked, HoldsWithinTheErrorBand) {
+  write_scenario(pinned);
+  Lock lock = this->lock();
+  const double band = plan().band.fraction;
+  ASSERT_GT(band, 0);
+  const auto part = [&](double share) {
+    return Duration::from_ps(static_cast<std::int64_t>(
+        share * band * static_cast<double>(lock.picks[0].overlapped.ps())));
+  };
+  const Duration exposed = lock.picks[0].exposed;
+  lock.picks[0].exposed = exposed - part(0.9);
+  EXPECT_FALSE(checked(lock).failed());
+  lock.picks[0].exposed = exposed - part(1.1);
+  EXPECT_TRUE(checked(lock).picks[0].regressed);
+}
+
+}  // namespace
+}  // namespace weft::model
