@@ -83,19 +83,22 @@ CheckedPick compare(const LockedPick& locked, const BoundaryPlan& now, const Err
   const Figures& figures = now.figures.figures;
   const Duration allowed = Duration::from_ps(
       static_cast<std::int64_t>(band.fraction * static_cast<double>(locked.overlapped.ps())));
-  const bool same = locked.schedule == now.figures.schedule && locked.knobs == now.figures.knobs;
+  const Schedule* schedule = find_schedule(locked.schedule);
+  // A lock from before a knob was there means its default.
+  Knobs knobs = schedule == nullptr ? Knobs() : Knobs(schedule->info().knobs);
+  for (const auto& [name, value] : locked.knobs.values()) knobs.set(name, value);
+  const bool same = locked.schedule == now.figures.schedule && knobs == now.figures.knobs;
   if (!same) {
     result.flipped = true;
-    const Schedule* schedule = find_schedule(locked.schedule);
     std::string cost = "is no longer in the catalogue";
     if (schedule != nullptr) {
-      const bool legal = faults_of(locked.knobs, schedule->info().knobs).empty() &&
-                         schedule->refusals(now.boundary, locked.knobs, site).empty();
+      const bool legal = faults_of(knobs, schedule->info().knobs).empty() &&
+                         schedule->refusals(now.boundary, knobs, site).empty();
       if (!legal) {
         cost = "is no longer legal";
       } else {
         const Duration old =
-            overlapped_only(now.boundary, {schedule, locked.knobs}, site, effects).overlapped;
+            overlapped_only(now.boundary, {schedule, knobs}, site, effects).overlapped;
         cost = fmt::format("would now take {}, {} more", old, old - figures.overlapped);
       }
     }

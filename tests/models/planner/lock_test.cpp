@@ -81,6 +81,14 @@ TEST_F(Locked, HoldsWhereNothingChanged) {
   EXPECT_THAT(result.picks[0].sentence, HasSubstr(" holds: exposed "));
 }
 
+// A knob that the lock does not name is at its default, as it was before there was such a knob.
+TEST_F(Locked, HoldsWithoutKnobsAtTheirDefaults) {
+  write_scenario(R"(, "schedule": "chunked")");
+  Lock lock = this->lock();
+  lock.picks[0].knobs = Knobs();
+  EXPECT_FALSE(checked(lock).failed());
+}
+
 TEST_F(Locked, FlipsWhereThePickIsAnother) {
   write_scenario("");
   Lock lock = this->lock();
