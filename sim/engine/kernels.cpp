@@ -169,11 +169,15 @@ void Simulation::kernel_ready(std::uint32_t slot) {
   Pool& pool = pools_[run.pool];
   pool.launching.erase(std::find(pool.launching.begin(), pool.launching.end(), slot));
   if (held_by_race(slot)) return;
+  queue_with_followers(slot);
+}
+
+// Those that lost a race to the run become ready with it and go behind it.
+void Simulation::queue_with_followers(std::uint32_t slot) {
+  runs_[slot].ready = now_;
   queue_for_sms(slot);
   for (std::size_t i = 0; i < runs_[slot].followers.size(); ++i) {
-    const std::uint32_t follower = runs_[slot].followers[i];
-    runs_[follower].ready = now_;
-    queue_for_sms(follower);
+    queue_with_followers(runs_[slot].followers[i]);
   }
   runs_[slot].followers.clear();
 }

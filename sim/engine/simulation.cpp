@@ -125,7 +125,7 @@ void Simulation::after(std::int64_t delay, std::uint32_t command, std::uint32_t 
 void Simulation::happen(const Happening& happening) {
   switch (happening.what) {
     case What::queue_wake:
-      queues_[happening.of].wait = QueueState::Wait::nothing;
+      // It may have begun to wait for something else meanwhile, and still does.
       mark_queue(happening.of);
       return;
     case What::kernel_ready:

@@ -86,6 +86,7 @@ class Simulation {
   void build_pools();
   void launch(std::uint32_t command, std::uint32_t queue);
   void kernel_ready(std::uint32_t run);
+  void queue_with_followers(std::uint32_t run);
   void queue_for_sms(std::uint32_t run);
   void place(std::uint32_t pool);
   void place_run(std::uint32_t run);

@@ -143,6 +143,29 @@ TEST(Waiting, OneConnectionSerialises) {
   }
 }
 
+// Three host threads, the first two on one hardware queue. The second's copy is known to come at
+// 5 us before the first's wait is issued at 2; the wait then holds the queue until 10, and the copy
+// behind it takes its 10 us from there.
+TEST(Waiting, ThreadsOnOneQueueGoInTheOrderOfIssue) {
+  const Machine machine = lab::machine({.max_connections = 1});
+  ProgramBuilder b;
+  const KernelId two = resident_copy(b, 8, 2_us);
+  const KernelId eight = resident_copy(b, 8, 8_us);
+  const EventId early = b.event();
+  const EventId late = b.event();
+  const StreamId first = b.stream(RankId(0));
+  const StreamId second = b.stream(RankId(0));
+  const StreamId other = b.stream(RankId(1));
+  b.thread(ProcessId(0)).host_wait(early).wait(first, late);
+  b.thread(ProcessId(0)).host_delay(5_us).copy(second, 0, lab::route(machine, 0, 1), 1_MB);
+  b.thread(ProcessId(0))
+      .launch(other, two)
+      .record(other, early)
+      .launch(other, eight)
+      .record(other, late);
+  EXPECT_EQ(lab::end_of(machine, b.finish()), 20_us);
+}
+
 // A higher priority takes the SMs as they come free; the lower one's CTAs wait.
 TEST(Waiting, TheHigherPriorityGoesFirst) {
   ProgramBuilder b;
