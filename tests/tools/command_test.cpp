@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weft program as a user runs it: exit codes, what goes where, and what is written.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <sys/wait.h>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "configs/reader/document.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
+using weft::config::Document;
+using weft::config::Value;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> keys_of(const Value& object) {
+  std::vector<std::string> keys;
+  for (const weft::config::Member& member : object.members()) keys.push_back(member.key);
+  return keys;
+}
+
+const Value& at(const Value& object, const std::string& key) {
+  for (const weft::config::Member& member : object.members()) {
+    if (member.key == key) return member.value;
+  }
+  ADD_FAILURE() << "no key " << key;
+  return object;
+}
+
+struct Ran {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+class Command : public testing::Test {
+ protected:
+  Command() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(testing::TempDir()) / (std::string("weft_command_") + test->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~Command() override { fs::remove_all(folder_); }
+
+  // Arguments as a shell takes them; files of the test's own folder are under $T.
+  Ran weft(const std::string& arguments) const { return shell(WEFT_PROGRAM " " + arguments); }
+  Ran shell(const std::string& command) const {
+    const fs::path out = folder_ / ".out", err = folder_ / ".err";
+    const std::string line = "T='" + folder_.string() + "'; " + command + " >'" + out.string() +
+                             "' 2>'" + err.string() + "' </dev/null";
+    const int status = std::system(line.c_str());
+    Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
+    fs::remove(out);
+    fs::remove(err);
+    return ran;
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+  std::set<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) names.insert(entry.path().filename());
+    return names;
+  }
+  // A boundary that is planned at once.
+  void write_boundary(const std::string& members = "") const {
+    write(
+        "s.json",
+        R"({"schema": "weft.scenario/1", "name": "small", "boundary": {"operator": "gemm_rs", "M": 4096, "N": 4096,
+              "K": 4096, "ranks": 2, "machine": "machines/h200x8.json", "schedule": "chunked",
+              "knobs": {"chunks": 2}})" +
+            members + "}");
+  }
+
+  fs::path folder_;
+};
+
+constexpr const char* configs = "--configs configs ";
+
+TEST_F(Command, ExitsWithZeroAfterHelpAndVersion) {
+  for (const char* arguments :
+       {"--help", "simulate --help", "plan --help", "check --help", "schedules --help",
+        "machines --help", "schema --help", "--version", "version"}) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 0) << arguments;
+    EXPECT_FALSE(ran.out.empty()) << arguments;
+    EXPECT_THAT(ran.err, IsEmpty()) << arguments;
+  }
+  const Ran help = weft("--help");
+  for (const char* command : {"simulate", "plan", "check", "schedules", "machines", "schema",
+                              "version", "completion", "Exit codes"}) {
+    EXPECT_THAT(help.out, HasSubstr(command));
+  }
+}
+
+TEST_F(Command, ExitsWithTwoOnWrongUsage) {
+  for (const char* arguments :
+       {"", "simulat", "simulate", "plan a.json --format yaml", "plan --top 0 a.json",
+        "schedules nosuch", "machines nosuch", "schema nosuch",
+        "simulate configs/scenarios/pipeline-4x3ms-2ms.json --schedule serial",
+        "simulate configs/scenarios/gemm-rs-chunked.json --knob chunks=5",
+        "simulate configs/scenarios/gemm-rs-chunked.json --schedule chunkd",
+        "simulate configs/scenarios/gemm-rs-chunked.json --layout tp=8"}) {
+    const Ran ran = weft(arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_FALSE(ran.err.empty()) << arguments;
+  }
+  EXPECT_THAT(weft("schedules chunkd").err, HasSubstr("did you mean \"chunked\"?"));
+}
+
+TEST_F(Command, WritesNothingOnBadInput) {
+  write("s.json", R"({"schema": "weft.scenario/1", "name": "x", "pipeline": {"compute": 1}})");
+  const Ran plan = weft("plan $T/s.json --lock $T/plan.lock.json");
+  EXPECT_EQ(plan.code, 2);
+  EXPECT_THAT(plan.out, IsEmpty());
+  EXPECT_THAT(plan.err, HasSubstr("/pipeline/compute: 1 has no unit"));
+  EXPECT_THAT(plan.err, HasSubstr("/pipeline: missing key \"communication\""));
+  const Ran simulate = weft("simulate $T/s.json --trace $T/trace.json");
+  EXPECT_EQ(simulate.code, 2);
+  EXPECT_THAT(simulate.out, IsEmpty());
+  EXPECT_EQ(weft("check $T/none.lock.json --junit $T/report.xml").code, 2);
+  EXPECT_EQ(files(), std::set<std::string>{"s.json"});
+}
+
+TEST_F(Command, ExitsWithOneWhereNothingFits) {
+  write("s.json",
+        R"({"schema": "weft.scenario/1", "name": "x", "model": {"model": "models/llama3-70b.json",
+            "machine": "machines/h200x8.json", "ranks": 1, "phase": "prefill", "tokens": 1024}})");
+  const Ran ran = weft(std::string(configs) + "plan $T/s.json --lock $T/plan.lock.json");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("short"));
+  EXPECT_EQ(files(), std::set<std::string>{"s.json"});
+}
+
+const std::vector<std::string>& figure_keys() {
+  static const std::vector<std::string> keys = {"compute_only_ps",
+                                                "communication_only_ps",
+                                                "serial_ps",
+                                                "overlapped_ps",
+                                                "schedule_compute_only_ps",
+                                                "schedule_communication_only_ps",
+                                                "exposed_ps",
+                                                "hidden_ratio",
+                                                "covered_ratio",
+                                                "speedup",
+                                                "modes"};
+  return keys;
+}
+
+TEST_F(Command, SimulateGivesTheFiguresAsJson) {
+  const Ran ran = weft("--format json simulate configs/scenarios/contended-150us-60us.json");
+  ASSERT_EQ(ran.code, 0);
+  const Document document = Document::parse(ran.out, "out");
+  const Value& root = document.root();
+  EXPECT_THAT(keys_of(root), IsSupersetOf(figure_keys()));
+  EXPECT_EQ(at(root, "compute_only_ps").as_integer(), 100'000'000);
+  EXPECT_EQ(at(root, "communication_only_ps").as_integer(), 60'000'000);
+  EXPECT_EQ(at(root, "serial_ps").as_integer(), 160'000'000);
+  EXPECT_EQ(at(root, "overlapped_ps").as_integer(), 150'000'000);
+  EXPECT_EQ(at(root, "exposed_ps").as_integer(), 50'000'000);
+  ASSERT_FALSE(at(root, "boundaries").items().empty());
+  EXPECT_THAT(keys_of(at(root, "boundaries").items()[0]), IsSupersetOf(figure_keys()));
+  EXPECT_THAT(keys_of(at(root, "modes").items()[0]),
+              testing::UnorderedElementsAre("share", "overlapped_ps"));
+}
+
+TEST_F(Command, PlanGivesCountsAndPicksAsJson) {
+  write_boundary();
+  const Ran ran = weft(std::string(configs) + "--format json plan $T/s.json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Document document = Document::parse(ran.out, "out");
+  const Value& root = document.root();
+  EXPECT_THAT(keys_of(root),
+              IsSupersetOf({"space", "simulated", "equivalent", "pruned", "elapsed_ms"}));
+  EXPECT_EQ(at(root, "space").as_integer(), at(root, "simulated").as_integer() +
+                                                at(root, "equivalent").as_integer() +
+                                                at(root, "pruned").as_integer());
+  const Value& boundary = at(root, "boundaries").items().front();
+  EXPECT_THAT(keys_of(boundary), IsSupersetOf(figure_keys()));
+  EXPECT_THAT(keys_of(boundary), IsSupersetOf({"schedule", "knobs"}));
+}
+
+TEST_F(Command, CheckHoldsAndThenFails) {
+  write_boundary();
+  ASSERT_EQ(weft(std::string(configs) + "plan $T/s.json --lock $T/plan.lock.json").code, 0);
+  const Ran holds = weft(std::string(configs) + "check $T/plan.lock.json --junit $T/report.xml");
+  EXPECT_EQ(holds.code, 0) << holds.err;
+  EXPECT_THAT(holds.out, HasSubstr("every pick holds"));
+  EXPECT_THAT(text_of(folder_ / "report.xml"), HasSubstr("failures=\"0\""));
+  write_boundary(R"(, "overrides": [{"link": "node0.gpu0->node0.nvswitch", "speed": 0.05}])");
+  const Ran fails = weft(std::string(configs) + "check $T/plan.lock.json --junit $T/report.xml");
+  EXPECT_EQ(fails.code, 1) << fails.out << fails.err;
+  EXPECT_THAT(fails.out, HasSubstr("FAIL gemm_rs: exposed time grew from "));
+  EXPECT_THAT(text_of(folder_ / "report.xml"), HasSubstr("failures=\"1\""));
+}
+
+TEST_F(Command, OutputIsTheSameEachTime) {
+  const std::string arguments = "simulate configs/scenarios/gemm-rs-chunked.json --trace $T/";
+  const Ran first = weft(arguments + "a.json --color never");
+  const Ran second = weft(arguments + "b.json --color never");
+  ASSERT_EQ(first.code, 0);
+  EXPECT_EQ(first.out.substr(0, first.out.find("trace written")),
+            second.out.substr(0, second.out.find("trace written")));
+  EXPECT_EQ(text_of(folder_ / "a.json"), text_of(folder_ / "b.json"));
+  EXPECT_EQ(first.out.find('\x1b'), std::string::npos);
+}
+
+TEST_F(Command, CompletionsParse) {
+  const Ran bash = weft("completion bash");
+  ASSERT_EQ(bash.code, 0);
+  write("weft.bash", bash.out);
+  EXPECT_EQ(shell("bash -n $T/weft.bash").err, "");
+  const Ran words = shell(
+      "bash -c 'source $0; COMP_WORDS=(weft pl); COMP_CWORD=1; _weft; echo \"${COMPREPLY[@]}\"' "
+      "$T/weft.bash");
+  EXPECT_EQ(words.code, 0) << words.err;
+  EXPECT_THAT(words.out, HasSubstr("plan"));
+  for (const char* other : {"zsh", "fish"})
+    EXPECT_EQ(weft(std::string("completion ") + other).code, 0);
+}
+
+TEST_F(Command, SchemasDescribeEveryFormat) {
+  for (const char* name : {"scenario", "machine", "device", "profile", "lock"}) {
+    const Ran ran = weft(std::string("--format json schema ") + name);
+    EXPECT_EQ(ran.code, 0) << name;
+    EXPECT_TRUE(Document::parse(ran.out, name).root().is_object()) << name;
+  }
+}
+
+}  // namespace
