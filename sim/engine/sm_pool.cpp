@@ -159,22 +159,20 @@ int SmPool::place(const Footprint& footprint, int cluster, int ctas, std::uint32
     }
     return placed;
   }
+  // The GPC with the most room takes the next cluster. A CTA takes one from its GPC's room, so that who takes how
+  // many is known before the first is placed.
+  room_by_gpc(footprint, room_);
+  wanted_.assign(static_cast<std::size_t>(gpcs_), 0);
   while (placed < ctas) {
-    // The GPC with the most room takes the next cluster.
-    std::vector<int>& room = free_;
-    int best = -1;
-    int most = cluster - 1;
-    room_by_gpc(footprint, room);
-    for (int g = 0; g < gpcs_; ++g) {
-      if (room[static_cast<std::size_t>(g)] > most) {
-        most = room[static_cast<std::size_t>(g)];
-        best = g;
-      }
-    }
-    if (best < 0) break;
-    int left = cluster;
-    while (left > 0) left -= place_level(footprint, left, batch, best);
+    const auto best = std::max_element(room_.begin(), room_.end());
+    if (best == room_.end() || *best < cluster) break;
+    *best -= cluster;
+    wanted_[static_cast<std::size_t>(best - room_.begin())] += cluster;
     placed += cluster;
+  }
+  for (int gpc = 0; gpc < gpcs_; ++gpc) {
+    int left = wanted_[static_cast<std::size_t>(gpc)];
+    while (left > 0) left -= place_level(footprint, left, batch, gpc);
   }
   merge();
   return placed;

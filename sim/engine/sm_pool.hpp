@@ -67,6 +67,8 @@ class SmPool {
   int gpcs_ = 0;
   std::vector<int> free_;  // scratch of a placement, by GPC
   std::vector<int> take_;
+  std::vector<int> room_;
+  std::vector<int> wanted_;
 };
 
 }  // namespace weft::sim::engine
