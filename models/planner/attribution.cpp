@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "models/planner/intervals.hpp"
+#include "models/schedules/registry.hpp"
+#include "sim/controls.hpp"
 #include "sim/fold.hpp"
 #include "sim/units/check.hpp"
 
@@ -72,8 +74,11 @@ std::vector<Attribution::Part> split(Duration whole, const TransportStalls& stal
 
 }  // namespace
 
-Attribution attribute(const sim::Machine& machine, const sim::Program& program,
-                      Duration compute_only, const sim::Effects& effects) {
+namespace {
+
+// The time of a program under every set of effects.
+std::vector<Duration> times_of(const sim::Machine& machine, const sim::Program& program,
+                               const sim::Effects& effects) {
   constexpr unsigned sets = 1U << switches.size();
   const sim::Folded folded = sim::fold(machine, program);
   const bool use_folded = folded.refused.empty();
@@ -85,6 +90,17 @@ Attribution attribute(const sim::Machine& machine, const sim::Program& program,
                                        : sim::run_modes(machine, program, options);
     time[set] = modes.worst().result.end - TimePoint();
   }
+  return time;
+}
+
+}  // namespace
+
+Attribution attribute(const sim::Machine& machine, const sim::Program& program,
+                      const sim::Program& compute, const sim::Effects& effects) {
+  constexpr unsigned sets = 1U << switches.size();
+  std::vector<Duration> time = times_of(machine, program, effects);
+  const std::vector<Duration> alone = times_of(machine, compute, effects);
+  for (unsigned set = 0; set < sets; ++set) time[set] -= alone[set];
 
   // |S|! (n-1-|S|)! as weights over n!.
   constexpr std::size_t n = switches.size();
@@ -105,13 +121,8 @@ Attribution attribute(const sim::Machine& machine, const sim::Program& program,
     attribution.parts.push_back({switches[i].name, part});
     sum += part;
   }
-  // Rounding leaves a few picoseconds, and with every effect off a run is A but for the rounding of its ranges:
-  // both go to the first effect that has a part, so that the parts sum to D - A exactly.
-  const Duration rest = time[sets - 1] - compute_only - sum;
-  const auto largest = std::max_element(
-      attribution.parts.begin(), attribution.parts.end(),
-      [](const auto& a, const auto& b) { return std::abs(a.time.ps()) < std::abs(b.time.ps()); });
-  largest->time += rest;
+  // What no effect explains, with the few picoseconds that the means' rounding leaves.
+  attribution.parts.push_back({"own_kernels", time[sets - 1] - sum});
   const auto transport = std::find_if(attribution.parts.begin(), attribution.parts.end(),
                                       [](const auto& part) { return part.effect == "transport"; });
   attribution.transport = split(transport->time, stalls_of(machine, program, effects));
@@ -120,9 +131,11 @@ Attribution attribute(const sim::Machine& machine, const sim::Program& program,
 
 Attribution attribute(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
                       const sim::Effects& effects) {
-  const Figures yard = yardsticks(boundary, site, effects);
-  return attribute(site.built.machine, boundary_program(boundary, choice, site), yard.compute_only,
-                   effects);
+  const Schedule* serial = find_schedule("serial");
+  const sim::Program unfused =
+      boundary_program(boundary, {serial, Knobs(serial->info().knobs)}, site);
+  return attribute(site.built.machine, boundary_program(boundary, choice, site),
+                   sim::without_communication(unfused), effects);
 }
 
 }  // namespace weft::model

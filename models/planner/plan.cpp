@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -277,6 +278,17 @@ std::vector<int> divisors(int n) {
   std::vector<int> result;
   for (int d = 1; d <= n; ++d) {
     if (n % d == 0) result.push_back(d);
+  }
+  return result;
+}
+
+// The overrides that concern a replica of `ranks` ranks: a slow rank beyond it slows another replica.
+std::vector<topology::Override> overrides_of(const Scenario& scenario, int ranks) {
+  std::vector<topology::Override> result;
+  for (const topology::Override& change : scenario.overrides) {
+    const bool names_rank =
+        change.part.starts_with("rank") && change.part.find('.') == std::string::npos;
+    if (!names_rank || std::atoi(change.part.c_str() + 4) < ranks) result.push_back(change);
   }
   return result;
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of the product go to chunks by the rows that are complete: a tile that straddles two chunks counts to the
-// later one, whose flag implies the earlier.
 #include "models/schedules/flag_program.hpp"
 
 #include <cstdint>
@@ -107,6 +105,64 @@ class FlagProgram {
     return remote(rank, chunk).size();
   }
 
+  // A run of tiles of the product with the flags before and after it.
+  struct Part {
+    std::int64_t tiles = 0;
+    std::int64_t rows = 0;
+    std::vector<std::pair<sim::SignalId, std::uint64_t>> waits;
+    std::vector<sim::SignalId> posts;
+  };
+
+  // Flags that chunk `chunk` of this rank's product sets.
+  std::vector<sim::SignalId> posts_after(int rank, int chunk) const {
+    if (transport_of(knobs_) != Transport::fabric_switch)
+      return {chunk_flags_[as_size(rank)][as_size(chunk)]};
+    // The owner of a slice reads every rank's partial of it.
+    std::vector<sim::SignalId> posts;
+    for (int owner = 0; owner < ranks_; ++owner)
+      posts.push_back(chunk_flags_[as_size(owner)][as_size(chunk)]);
+    return posts;
+  }
+
+  // A tile that straddles two chunks needs both to have arrived, and lets neither go before it is done: it counts to
+  // the later chunk of a gather and to the earlier one of a reduction. A chunk without a tile of its own hands its
+  // flags on.
+  std::vector<Part> parts_of(int rank, const GemmCost& cost) const {
+    const std::int64_t tiles_n = divide_up(view_.work.rank.n, cost.kernel.tile_n);
+    std::vector<Part> parts;
+    Part part;
+    std::int64_t rows = 0, tiles = 0;
+    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+      rows += product_rows(rank, chunk);
+      part.rows += product_rows(rank, chunk);
+      const bool last = chunk + 1 == plan_.size();
+      const std::int64_t tiles_m =
+          view_.gathers && !last ? rows / cost.kernel.tile_m : divide_up(rows, cost.kernel.tile_m);
+      part.tiles = tiles_m * tiles_n - tiles;
+      if (view_.gathers) {
+        const std::uint64_t posts = posts_of(rank, chunk);
+        if (posts > 0) part.waits.emplace_back(chunk_flags_[as_size(rank)][as_size(chunk)], posts);
+      } else {
+        const std::vector<sim::SignalId> posts = posts_after(rank, chunk);
+        part.posts.insert(part.posts.end(), posts.begin(), posts.end());
+      }
+      if (part.tiles > 0) {
+        tiles += part.tiles;
+        parts.push_back(std::move(part));
+        part = {};
+      } else if (!view_.gathers && !parts.empty()) {
+        parts.back().rows += part.rows;
+        parts.back().posts.insert(parts.back().posts.end(), part.posts.begin(), part.posts.end());
+        part = {};
+      }
+    }
+    if (!parts.empty()) {
+      parts.back().rows += part.rows;
+      parts.back().waits.insert(parts.back().waits.end(), part.waits.begin(), part.waits.end());
+    }
+    return parts;
+  }
+
   void product(int rank) {
     const GemmCall call{&view_.work, view_.work.rank.m, GemmLibrary::ours,
                         static_cast<int>(knobs_.count("margin")), label_};
@@ -117,26 +173,13 @@ class FlagProgram {
         .prologue(program_.beyond_launch(cost.start))
         .role(sim::Purpose::compute, sim::TileOrder::static_shares)
         .spin(10);
-    const std::int64_t tiles_n = divide_up(view_.work.rank.n, cost.kernel.tile_n);
-    std::int64_t rows = 0, tiles = 0;
-    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
-      rows += product_rows(rank, chunk);
-      const std::int64_t until = divide_up(rows, cost.kernel.tile_m) * tiles_n;
-      kernel.range(until - tiles, cost.tile_time(), matrix_demand)
-          .fluid(program_.gemm_fluid(rank, view_.work, product_rows(rank, chunk)))
+    for (const Part& part : parts_of(rank, cost)) {
+      kernel.range(part.tiles, cost.tile_time(), matrix_demand)
+          .fluid(program_.gemm_fluid(rank, view_.work, part.rows))
           .l2(cost.l2_per_tile)
           .memory(program_.memory(rank), cost.hbm_per_tile);
-      tiles = until;
-      if (view_.gathers) {
-        const std::uint64_t posts = posts_of(rank, chunk);
-        if (posts > 0) kernel.wait(chunk_flags_[as_size(rank)][as_size(chunk)], posts, run_ahead);
-      } else if (transport_of(knobs_) == Transport::fabric_switch) {
-        // The owner of a slice reads every rank's partial of it.
-        for (int owner = 0; owner < ranks_; ++owner)
-          kernel.post(add(chunk_flags_[as_size(owner)][as_size(chunk)]));
-      } else {
-        kernel.post(add(chunk_flags_[as_size(rank)][as_size(chunk)]));
-      }
+      for (const auto& [signal, count] : part.waits) kernel.wait(signal, count, run_ahead);
+      for (const sim::SignalId signal : part.posts) kernel.post(add(signal));
     }
     program_.tag(rank, 0, sim::Purpose::compute);
     program_.host(rank).labelled(label_).launch(program_.compute(rank), kernel.id());
