@@ -144,13 +144,25 @@ std::vector<topology::RankPlace> places_of(const topology::MachineSpec& machine,
   return topology::scattered_places(machine, ranks, nodes);
 }
 
+// The overrides that concern a replica of `ranks` ranks: a slow rank beyond it, of `gpus`, slows another replica.
+std::vector<topology::Override> overrides_of(const Scenario& scenario, int ranks, int gpus) {
+  std::vector<topology::Override> result;
+  for (const topology::Override& change : scenario.overrides) {
+    const bool names_rank =
+        change.part.starts_with("rank") && change.part.find('.') == std::string::npos;
+    const int rank = names_rank ? std::atoi(change.part.c_str() + 4) : 0;
+    if (rank < ranks || rank >= gpus) result.push_back(change);
+  }
+  return result;
+}
+
 // The site of a layout; what its parts refuse is an error of the scenario.
 std::shared_ptr<const Site> site_of(const Ground& ground, RankOrder order, int ranks, int gpus,
                                     const Scenario& scenario) {
   try {
     return std::make_shared<Site>(make_site(ground.machine, ground.profile,
                                             places_of(ground.machine, order, ranks, gpus),
-                                            scenario.overrides));
+                                            overrides_of(scenario, ranks, gpus)));
   } catch (const topology::BuildError& error) {
     std::vector<config::ConfigError> errors;
     for (const std::string& fault : error.faults())
@@ -278,17 +290,6 @@ std::vector<int> divisors(int n) {
   std::vector<int> result;
   for (int d = 1; d <= n; ++d) {
     if (n % d == 0) result.push_back(d);
-  }
-  return result;
-}
-
-// The overrides that concern a replica of `ranks` ranks: a slow rank beyond it slows another replica.
-std::vector<topology::Override> overrides_of(const Scenario& scenario, int ranks) {
-  std::vector<topology::Override> result;
-  for (const topology::Override& change : scenario.overrides) {
-    const bool names_rank =
-        change.part.starts_with("rank") && change.part.find('.') == std::string::npos;
-    if (!names_rank || std::atoi(change.part.c_str() + 4) < ranks) result.push_back(change);
   }
   return result;
 }
