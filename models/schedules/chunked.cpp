@@ -221,25 +221,14 @@ class Chunked final : public Schedule {
     }
   }
 
-  // A rank pulls: its peers' rows are there once they say so.
+  // A rank pulls once all of its peers have said that their rows are there.
   static void gather_by_copies(const FusedView& view, const ChunkPlan& plan, std::string_view label,
                                LayerProgram& program) {
-    std::vector<sim::SignalId> ready;
-    for (int rank = 0; rank < program.ranks(); ++rank)
-      ready.push_back(program.builder().signal(program.memory(rank)));
+    const std::vector<sim::SignalId> ready = signals(program);
     for (int rank = 0; rank < program.ranks(); ++rank) {
-      program.tag(rank, 0, sim::Purpose::synchronisation);
-      program.host(rank).post(program.communication(rank),
-                              {sim::SignalPost::Kind::add, ready[as_size(rank)], 1, {}});
-      std::vector<bool> met(as_size(program.ranks()), false);
+      meet(rank, ready, "ready", 0, program);
       for (int chunk = 0; chunk < plan.size(); ++chunk) {
         const std::vector<Piece> pieces = plan.pieces(rank, chunk);
-        for (const Piece& piece : pieces) {
-          if (piece.owner == rank || met[as_size(piece.owner)]) continue;
-          met[as_size(piece.owner)] = true;
-          program.tag(rank, chunk, sim::Purpose::synchronisation);
-          program.host(rank).wait(program.communication(rank), ready[as_size(piece.owner)], 1);
-        }
         copy_chunk(view, pieces, rank, chunk, program);
         if (pieces.size() > 1 || (!pieces.empty() && pieces.front().owner != rank)) {
           program.tag(rank, chunk, sim::Purpose::synchronisation);
@@ -250,15 +239,31 @@ class Chunked final : public Schedule {
     }
   }
 
+  // One signal in each rank's memory.
+  static std::vector<sim::SignalId> signals(LayerProgram& program) {
+    std::vector<sim::SignalId> result;
+    for (int rank = 0; rank < program.ranks(); ++rank)
+      result.push_back(program.builder().signal(program.memory(rank)));
+    return result;
+  }
+
+  // Tells every peer that this rank has come so far, and waits until all of them have.
+  static void meet(int rank, const std::vector<sim::SignalId>& signals, std::string_view label,
+                   int chunk, LayerProgram& program) {
+    std::vector<sim::SignalId> peers;
+    for (int step = 1; step < program.ranks(); ++step)
+      peers.push_back(signals[as_size((rank + step) % program.ranks())]);
+    program.tag(rank, chunk, sim::Purpose::synchronisation);
+    program.post_all(rank, program.communication(rank), label, peers);
+    program.host(rank).wait(program.communication(rank), signals[as_size(rank)],
+                            static_cast<std::uint64_t>(program.ranks() - 1));
+  }
+
   // A rank pushes partials into slots of their owners, and adds up its own once all have arrived.
   static void scatter_by_copies(const FusedView& view, const ChunkPlan& plan,
                                 std::string_view label, LayerProgram& program) {
     const int ranks = program.ranks();
-    std::vector<sim::SignalId> arrived, summed;
-    for (int rank = 0; rank < ranks; ++rank) {
-      arrived.push_back(program.builder().signal(program.memory(rank)));
-      summed.push_back(program.builder().signal(program.memory(rank)));
-    }
+    const std::vector<sim::SignalId> arrived = signals(program), summed = signals(program);
     for (int rank = 0; rank < ranks; ++rank) {
       for (int chunk = 0; chunk < plan.size(); ++chunk) {
         product(view, plan, rank, chunk, 0, label, program);
@@ -266,14 +271,7 @@ class Chunked final : public Schedule {
         program.join(rank, program.communication(rank), program.compute(rank));
         copy_chunk(view, plan.pieces(rank, chunk), rank, chunk, program);
       }
-      program.tag(rank, plan.size() - 1, sim::Purpose::synchronisation);
-      for (int step = 1; step < ranks; ++step) {
-        program.host(rank).post(
-            program.communication(rank),
-            {sim::SignalPost::Kind::add, arrived[as_size((rank + step) % ranks)], 1, {}});
-      }
-      program.host(rank).wait(program.communication(rank), arrived[as_size(rank)],
-                              static_cast<std::uint64_t>(ranks - 1));
+      meet(rank, arrived, "arrived", plan.size() - 1, program);
       if (!view.reduces()) continue;
       const Piece own{rank, shard_of(view.collective.extent.rows, ranks, rank)};
       program.tag(rank, plan.size() - 1, sim::Purpose::communication);
@@ -281,14 +279,11 @@ class Chunked final : public Schedule {
       program.memory_kernel(rank, program.communication(rank), view.collective.name + ".add",
                             view.bytes(view.block(own)) * (ranks + 1), sim::Purpose::communication);
       if (view.collective.op != CollectiveOp::all_reduce) continue;
-      program.host(rank).post(program.communication(rank),
-                              {sim::SignalPost::Kind::add, summed[as_size(rank)], 1, {}});
+      meet(rank, summed, "summed", plan.size(), program);
       for (int step = 1; step < ranks; ++step) {
         const int peer = (rank + step) % ranks;
         const Piece piece{peer, shard_of(view.collective.extent.rows, ranks, peer)};
         if (piece.rows.empty()) continue;
-        program.tag(rank, plan.size(), sim::Purpose::synchronisation);
-        program.host(rank).wait(program.communication(rank), summed[as_size(peer)], 1);
         program.tag(rank, plan.size(), sim::Purpose::communication);
         program.host(rank)
             .labelled(view.collective.name)

@@ -45,7 +45,7 @@ class FlagProgram {
     const Transport transport = transport_of(knobs_);
     for (int rank = 0; rank < ranks_; ++rank) {
       if (view_.gathers) {
-        post(rank, ready_[as_size(rank)]);
+        tell_peers(rank, ready_, "ready");
         if (transport == Transport::copy_engine) {
           gather_by_copies(rank);
         } else {
@@ -67,9 +67,16 @@ class FlagProgram {
   static sim::SignalPost add(sim::SignalId signal) {
     return {sim::SignalPost::Kind::add, signal, 1, {}};
   }
-  void post(int rank, sim::SignalId signal) {
+  std::uint64_t peers() const { return static_cast<std::uint64_t>(ranks_ - 1); }
+  std::vector<sim::SignalId> of_peers(int rank, const std::vector<sim::SignalId>& signals) const {
+    std::vector<sim::SignalId> result;
+    for (int step = 1; step < ranks_; ++step)
+      result.push_back(signals[as_size((rank + step) % ranks_)]);
+    return result;
+  }
+  void tell_peers(int rank, const std::vector<sim::SignalId>& signals, std::string_view label) {
     program_.tag(rank, 0, sim::Purpose::synchronisation);
-    program_.host(rank).post(program_.communication(rank), add(signal));
+    program_.post_all(rank, program_.communication(rank), label, of_peers(rank, signals));
   }
   sim::RouteId route(int from, int to) const {
     return program_.site().built.unicast[as_size(from)][as_size(to)];
@@ -188,16 +195,11 @@ class FlagProgram {
   // ---- gather ----------------------------------------------------------------------------------------------
 
   void gather_by_copies(int rank) {
-    std::vector<bool> met(as_size(ranks_), false);
+    program_.tag(rank, 0, sim::Purpose::synchronisation);
+    program_.host(rank).wait(program_.communication(rank), ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       const std::vector<Piece> pieces = remote(rank, chunk);
       if (pieces.empty()) continue;
-      program_.tag(rank, chunk, sim::Purpose::synchronisation);
-      for (const Piece& piece : pieces) {
-        if (met[as_size(piece.owner)]) continue;
-        met[as_size(piece.owner)] = true;
-        program_.host(rank).wait(program_.communication(rank), ready_[as_size(piece.owner)], 1);
-      }
       copy_chunk(view_, pieces, rank, chunk, program_);
       program_.tag(rank, chunk, sim::Purpose::synchronisation);
       program_.host(rank).post(program_.communication(rank),
@@ -207,6 +209,8 @@ class FlagProgram {
 
   void gather_by_ctas(int rank, bool by_switch) {
     CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name);
+    // Nobody reads or writes a peer before all have come.
+    kernel.after(ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       if (by_switch) {
         for (int peer = 0; peer < ranks_; ++peer) {
@@ -217,8 +221,7 @@ class FlagProgram {
         continue;
       }
       for (const Piece& piece : remote(rank, chunk)) {
-        kernel.after(ready_[as_size(piece.owner)], 1)
-            .then(add(chunk_flags_[as_size(rank)][as_size(chunk)]));
+        kernel.then(add(chunk_flags_[as_size(rank)][as_size(chunk)]));
         kernel.move(route(piece.owner, rank), view_.bytes(view_.block(piece)), false);
       }
     }
@@ -282,12 +285,11 @@ class FlagProgram {
                            view_.bytes(view_.block(own(rank))) * (ranks_ + 1),
                            sim::Purpose::communication);
     if (view_.collective.op != CollectiveOp::all_reduce) return;
-    post(rank, summed_[as_size(rank)]);
+    tell_peers(rank, summed_, "summed");
+    program_.host(rank).wait(stream, summed_[as_size(rank)], peers());
     for (int step = 1; step < ranks_; ++step) {
       const int peer = (rank + step) % ranks_;
       if (own(peer).rows.empty()) continue;
-      program_.tag(rank, plan_.size(), sim::Purpose::synchronisation);
-      program_.host(rank).wait(stream, summed_[as_size(peer)], 1);
       program_.tag(rank, plan_.size(), sim::Purpose::communication);
       program_.host(rank)
           .labelled(view_.collective.name)
@@ -322,14 +324,16 @@ class FlagProgram {
       if (view_.reduces()) {
         kernel.after(arrived_[as_size(rank)], arrivals(rank));
         kernel.after(chunk_flags_[as_size(rank)][as_size(plan_.size() - 1)], 1);
-        if (all_reduce) kernel.then(add(summed_[as_size(rank)]));
+        if (all_reduce) {
+          for (const sim::SignalId peer : of_peers(rank, summed_)) kernel.then(add(peer));
+        }
         kernel.local(view_.bytes(view_.block(own(rank))) * (ranks_ + 1));
       }
       if (all_reduce) {
+        kernel.after(summed_[as_size(rank)], peers());
         for (int step = 1; step < ranks_; ++step) {
           const int peer = (rank + step) % ranks_;
           if (own(peer).rows.empty()) continue;
-          kernel.after(summed_[as_size(peer)], 1);
           kernel.move(route(peer, rank), view_.bytes(view_.block(own(peer))), false);
         }
       }

@@ -168,6 +168,19 @@ void LayerProgram::memory_kernel(int rank, sim::StreamId stream, std::string_vie
   host(rank).labelled(label).launch(stream, kernel.id());
 }
 
+void LayerProgram::post_all(int rank, sim::StreamId stream, std::string_view label,
+                            const std::vector<sim::SignalId>& signals) {
+  // One warp fits beside anything that a schedule makes resident.
+  constexpr sim::Footprint warp{32, 32 * 16, {}};
+  sim::KernelWriter kernel = builder_.kernel(label, 1);
+  kernel.footprint(warp)
+      .role(sim::Purpose::synchronisation, sim::TileOrder::static_shares)
+      .range(1, Duration());
+  for (const sim::SignalId signal : signals)
+    kernel.post({sim::SignalPost::Kind::add, signal, 1, {}});
+  host(rank).labelled(label).launch(stream, kernel.id());
+}
+
 // ---- collectives -------------------------------------------------------------------------------------------
 
 // A rank's bytes inside its node go to its neighbour in a ring, else evenly to its peers there; bytes that leave

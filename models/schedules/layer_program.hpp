@@ -71,6 +71,10 @@ class LayerProgram {
   void memory_kernel(int rank, sim::StreamId stream, std::string_view label, Bytes bytes,
                      sim::Purpose purpose);
 
+  /// Launches a kernel of one warp that adds one to each of these signals: one host call, whatever their number.
+  void post_all(int rank, sim::StreamId stream, std::string_view label,
+                const std::vector<sim::SignalId>& signals);
+
   /// Launches one collective of all ranks, on each rank's given stream.
   void collective(const CollectiveCost& cost, Bytes message, std::string_view label,
                   const std::vector<sim::StreamId>& streams);
