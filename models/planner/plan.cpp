@@ -13,6 +13,7 @@
 #include "configs/reader/error.hpp"
 #include "models/import/hf_config.hpp"
 #include "models/planner/attribution.hpp"
+#include "models/planner/ground.hpp"
 #include "models/planner/reason.hpp"
 #include "models/profile/json.hpp"
 #include "models/schedules/registry.hpp"
@@ -23,56 +24,6 @@
 
 namespace weft::model {
 namespace {
-
-// Machine and profile of a scenario, with what in them is assumed.
-struct Ground {
-  topology::MachineSpec machine;
-  Profile profile;
-  std::vector<config::SourcedUse> assumed;
-};
-
-Ground read_ground(const std::string& machine_file, const std::optional<std::string>& profile_file,
-                   const config::SearchPath& search) {
-  Ground ground;
-  topology::MachineFile machine = topology::read_machine(machine_file, search);
-  ground.machine = std::move(machine.spec);
-  for (config::SourcedUse& use : machine.sources) {
-    if (use.source_kind == "assumed") ground.assumed.push_back(std::move(use));
-  }
-  std::filesystem::path profile;
-  if (profile_file) {
-    profile = *profile_file;
-  } else {
-    const std::string name = fmt::format("../profiles/{}.json", ground.machine.profile);
-    const config::Resolution found = config::resolve(name, machine_file, search);
-    if (!found.file) {
-      throw config::ConfigErrors(config::ConfigError{
-          machine_file, 0, 0, "/profile",
-          fmt::format("there is no profile \"{}\"", ground.machine.profile),
-          "a profile is a file in configs/profiles, beside the folder of the machine"});
-    }
-    profile = *found.file;
-  }
-  const config::Document document = config::Document::load(profile);
-  ground.profile = read_profile(document);
-  std::vector<config::SourcedUse> assumed = assumed_numbers(document);
-  ground.assumed.insert(ground.assumed.end(), assumed.begin(), assumed.end());
-  return ground;
-}
-
-// The widest error of the families that a plan's times are made of; unknown where the profile has none. Attention
-// is part of a model's layers and of no boundary; collectives of less than a mebibyte are part of neither here.
-ErrorBand band_of(const Profile& profile, bool has_attention) {
-  ErrorBand band{
-      0, {SourceKind::assumed, "the profile was not tested on rows that its fit did not see"}};
-  for (const FamilyError& error : profile.errors) {
-    const bool part = error.family.find("GEMM") != std::string::npos ||
-                      error.family == "collectives from 1 MiB" ||
-                      (has_attention && error.family.find("attention") != std::string::npos);
-    if (part && error.p95 > band.fraction) band = {error.p95, error.source};
-  }
-  return band;
-}
 
 // Progress of one plan over all of its searches.
 class Searcher {

@@ -94,11 +94,17 @@ Asks asks_of_range(const RecordedRun& run, const SharedActivity& activity, Devic
     }
     asks.cap = 1e12 / time;
   }
-  // Fair in bytes of what the tile moves most of.
-  double most = 1;
-  for (const auto& [key, amount] : asks.uses) {
-    if (capacity_of(run, key)) most = std::max(most, std::ceil(amount));
+  // Fair in the bytes that the tile moves, each entry of its traffic once, or in those of the L2 if they are more.
+  double most = static_cast<double>(range.share_bytes.count());
+  if (most == 0) {
+    for (std::uint32_t i = 0; i < range.traffic.count; ++i) {
+      most += static_cast<double>(run.program.traffic[range.traffic.first + i].bytes.count());
+    }
   }
+  if (capacity_of(run, {ResourceKind::l2, device.value()})) {
+    most = std::max(most, static_cast<double>(range.l2_bytes.count()));
+  }
+  most = std::max(most, 1.0);
   asks.weight = 1 / most;
   asks.copies = activity.ctas;
   return asks;

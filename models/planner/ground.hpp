@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scenario stands on: its machine and the profile that prices work there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/reader/search_path.hpp"
+#include "configs/reader/spot.hpp"
+#include "models/planner/figures.hpp"
+#include "models/profile/profile.hpp"
+#include "topologies/machine_spec.hpp"
+
+namespace weft::model {
+
+/// Machine and profile, with what in them is assumed.
+struct Ground {
+  topology::MachineSpec machine;
+  Profile profile;
+  std::vector<config::SourcedUse> assumed;
+};
+
+/// Reads both; without a profile file the machine's own is taken. Throws config::ConfigErrors.
+[[nodiscard]] Ground read_ground(const std::string& machine_file,
+                                 const std::optional<std::string>& profile_file,
+                                 const config::SearchPath& search);
+
+/// The widest error of the families that a plan's times are made of; unknown where the profile has none. Attention
+/// is part of a model's layers and of no boundary; collectives of less than a mebibyte are part of neither.
+[[nodiscard]] ErrorBand band_of(const Profile& profile, bool has_attention);
+
+}  // namespace weft::model
