@@ -240,6 +240,15 @@ Duration modelled(const model::Profile& profile, const model::Fabric& fabric,
 
 }  // namespace
 
+CollectiveForm collective_form(const model::Profile& profile) {
+  CollectiveForm form;
+  for (const ProtocolCosts& costs : profile.collectives) {
+    form.switch_reduces = form.switch_reduces || costs.algorithm == CollectiveAlgorithm::nvls;
+    form.host_bridge = form.host_bridge || costs.shared.has_value();
+  }
+  return form;
+}
+
 CollectiveFit fit_collectives(const model::Profile& profile,
                               const std::vector<CollectiveSample>& samples,
                               const CollectiveForm& form, const std::string& table) {

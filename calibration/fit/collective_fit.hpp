@@ -22,6 +22,9 @@ struct CollectiveForm {
   bool host_bridge = false;     ///< more than a pair of ranks share what the host passes on (PCIe)
 };
 
+/// The form of the constants that a profile has.
+[[nodiscard]] CollectiveForm collective_form(const model::Profile& profile);
+
 struct CollectiveFit {
   std::vector<model::ProtocolCosts> collectives;
   std::vector<FitParameter> parameters;

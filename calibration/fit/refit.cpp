@@ -31,16 +31,6 @@ std::string file_name(std::string_view gpu, std::string_view table) {
   return fmt::format("{}__{}.csv", gpu, table);
 }
 
-CollectiveForm form_of(const model::Profile& profile) {
-  CollectiveForm form;
-  for (const model::ProtocolCosts& costs : profile.collectives) {
-    form.switch_reduces =
-        form.switch_reduces || costs.algorithm == model::CollectiveAlgorithm::nvls;
-    form.host_bridge = form.host_bridge || costs.shared.has_value();
-  }
-  return form;
-}
-
 }  // namespace
 
 PublishedTables tables_of(const std::string& profile_name, const std::filesystem::path& folder) {
@@ -65,7 +55,8 @@ model::Profile refit(model::Profile profile, const PublishedTables& tables) {
 
   const std::string fit_table = file_name(tables.collectives_fit, "nccl");
   const auto fit_rows = read_collective_table(tables.folder / fit_table);
-  profile.collectives = fit_collectives(profile, fit_rows, form_of(profile), fit_table).collectives;
+  profile.collectives =
+      fit_collectives(profile, fit_rows, collective_form(profile), fit_table).collectives;
   const bool other_gpu = tables.collectives_test != tables.collectives_fit;
   const std::string test_table = file_name(tables.collectives_test, "nccl");
   const auto test_rows = read_collective_table(tables.folder / test_table);

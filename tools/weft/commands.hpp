@@ -12,6 +12,7 @@
 
 #include "configs/reader/search_path.hpp"
 #include "models/planner/scenario.hpp"
+#include "models/profile/profile.hpp"
 
 namespace weft::tool {
 
@@ -76,6 +77,18 @@ struct MachinesOptions {
 };
 ExitCode machines(const MachinesOptions& options, Context& context);
 
+struct AccuracyOptions {
+  std::vector<std::string> samples;  ///< files or folders
+  std::string profile = "configs/profiles/h200-sxm.json";
+  bool against = false;
+  bool final = false;
+  bool recorded = false;           ///< print the recorded final report, read no sample
+  std::optional<std::string> svg;  ///< file
+  std::string results = "calibration/results";
+  std::vector<std::string> only;
+};
+ExitCode accuracy(const AccuracyOptions& options, Context& context);
+
 struct SchemaOptions {
   std::optional<std::string> name;
 };
@@ -86,6 +99,9 @@ ExitCode version(Context& context);
 /// Reads a scenario and applies what was pinned; throws config::ConfigErrors, or UsageError for a bad pin.
 [[nodiscard]] model::Scenario load_scenario(const std::string& file, const Pinned& pinned,
                                             const Context& context);
+
+/// Reads a profile by its file's name; throws UsageError if there is none.
+[[nodiscard]] model::Profile load_profile_named(const std::string& name, const Context& context);
 
 /// A wrong word on the command line; what() says what and what would be right.
 class UsageError : public std::runtime_error {

@@ -52,6 +52,7 @@ struct Arguments {
   CheckOptions check;
   SchedulesOptions schedules;
   MachinesOptions machines;
+  AccuracyOptions accuracy;
   SchemaOptions schema;
   std::string shell;
 };
@@ -110,6 +111,22 @@ void describe(CLI::App& app, Arguments& a) {
   schedules->add_option("name", a.schedules.name, "A schedule");
   CLI::App* machines = app.add_subcommand("machines", "List the machines, or show one");
   machines->add_option("name", a.machines.name, "A machine, or a weft.machine/1 file");
+  CLI::App* accuracy = app.add_subcommand(
+      "accuracy", "Compare a profile's predictions and picks with measured samples");
+  accuracy->add_option("samples", a.accuracy.samples,
+                       "Sample files, published tables, or folders of them");
+  accuracy->add_option("--profile", a.accuracy.profile, "A weft.profile/1 file")
+      ->capture_default_str();
+  accuracy->add_flag("--against", a.accuracy.against, "Baselines too");
+  accuracy->add_flag("--final", a.accuracy.final,
+                     "Predict the held-out samples, and record that it was done");
+  accuracy->add_flag("--recorded", a.accuracy.recorded,
+                     "Print the last recorded --final as Markdown; reads no sample");
+  accuracy->add_option("--results", a.accuracy.results, "Folder of that record")
+      ->capture_default_str();
+  accuracy->add_option("--only", a.accuracy.only, "Only rows whose name contains this");
+  accuracy->add_option("--svg", a.accuracy.svg,
+                       "Plot predicted against measured times to this file");
   CLI::App* schema = app.add_subcommand("schema", "Print what a file format accepts");
   schema->add_option("name", a.schema.name, "scenario, machine, device, profile, lock");
   app.add_subcommand("version", "Print version, commit and build");
@@ -126,6 +143,7 @@ ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   if (app.got_subcommand("check")) return check(a.check, context);
   if (app.got_subcommand("schedules")) return schedules(a.schedules, context);
   if (app.got_subcommand("machines")) return machines(a.machines, context);
+  if (app.got_subcommand("accuracy")) return accuracy(a.accuracy, context);
   if (app.got_subcommand("schema")) return schema(a.schema, context);
   if (app.got_subcommand("completion")) {
     context.out << completion_script(a.shell, app);

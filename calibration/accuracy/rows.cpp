@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of the tables' rows: a new row is a file of its own and a line here.
+#include "calibration/accuracy/rows.hpp"
+
+namespace weft::calibration {
+
+std::vector<std::unique_ptr<ErrorTableRow>> error_rows() {
+  std::vector<std::unique_ptr<ErrorTableRow>> rows;
+  add_gemm_rows(rows);
+  add_collective_rows(rows);
+  return rows;
+}
+
+std::vector<std::unique_ptr<DecisionTableRow>> decision_rows() {
+  std::vector<std::unique_ptr<DecisionTableRow>> rows;
+  return rows;
+}
+
+}  // namespace weft::calibration

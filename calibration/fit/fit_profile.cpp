@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibration/fit/fit_profile.hpp"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "calibration/fit/collective_fit.hpp"
+
+namespace weft::calibration {
+
+namespace {
+
+std::vector<CollectiveSample> collectives_in(const std::vector<Observation>& samples) {
+  std::vector<CollectiveSample> rows;
+  for (const Observation& seen : samples) {
+    const Case& what = seen.what();
+    const auto op = collective_op_of(what.operation);
+    if (what.library != "nccl" || !op || !what.bytes || !what.ranks) continue;
+    rows.push_back({.op = *op,
+                    .dtype = dtype_of(what.dtype).value_or(DType::fp16),
+                    .ranks = *what.ranks,
+                    .message = Bytes::from(*what.bytes),
+                    .time = seen.time()});
+  }
+  return rows;
+}
+
+}  // namespace
+
+model::Profile fit_profile(const model::Profile& start, const std::vector<Observation>& samples) {
+  model::Profile profile = start;
+  const std::vector<CollectiveSample> collectives = collectives_in(samples);
+  if (!collectives.empty()) {
+    const auto table = std::find_if(samples.begin(), samples.end(), [](const Observation& seen) {
+      return seen.what().library == "nccl";
+    });
+    profile.collectives =
+        fit_collectives(profile, collectives, collective_form(profile), table->run->program)
+            .collectives;
+  }
+  return profile;
+}
+
+}  // namespace weft::calibration

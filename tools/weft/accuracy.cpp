@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft accuracy`: how far a profile's predictions and picks are from samples.
+#include <chrono>
+#include <ostream>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "calibration/accuracy/report.hpp"
+#include "calibration/accuracy/results.hpp"
+#include "calibration/fit/fit_profile.hpp"
+#include "configs/reader/atomic_file.hpp"
+#include "configs/reader/json_writer.hpp"
+#include "models/profile/json.hpp"
+#include "tools/views/accuracy_view.hpp"
+#include "tools/weft/build_info.hpp"
+#include "tools/weft/commands.hpp"
+
+namespace weft::tool {
+
+namespace {
+
+calibration::Occasion now() {
+  const std::time_t time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  const BuildInfo build = build_info();
+  return {.date = fmt::format("{:%FT%TZ}", fmt::gmtime(time)),
+          .commit = build.commit + (build.dirty ? "-dirty" : "")};
+}
+
+}  // namespace
+
+model::Profile load_profile_named(const std::string& name, const Context& context) {
+  const auto found = config::resolve(name, {}, context.search);
+  if (found.file) return model::load_profile(*found.file);
+  throw UsageError(fmt::format("there is no profile \"{}\"", name));
+}
+
+ExitCode accuracy(const AccuracyOptions& options, Context& context) {
+  if (options.recorded) {
+    context.out << calibration::markdown(calibration::load_final(options.results));
+    return ExitCode::ok;
+  }
+  if (options.samples.empty()) throw UsageError("accuracy needs samples: files or folders");
+  const model::Profile profile = load_profile_named(options.profile, context);
+  const calibration::Evidence evidence =
+      calibration::Evidence::load({options.samples.begin(), options.samples.end()});
+  const calibration::ReportOptions asked{
+      .split = options.final ? calibration::Split::final : calibration::Split::loo,
+      .against = options.against,
+      .only = options.only};
+  const calibration::Report report =
+      calibration::make_report(profile, evidence, calibration::fit_profile, asked);
+  if (options.final) calibration::record_final(options.results, report, now());
+  if (options.svg) config::write_file(*options.svg, accuracy_plot(report));
+  context.out << (context.format == Format::json ? config::to_json(calibration::to_value(report))
+                                                 : accuracy_text(report));
+  return ExitCode::ok;
+}
+
+}  // namespace weft::tool
