@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schedules/chunks_by_rank.hpp"
 #include "models/schedules/fused.hpp"
 #include "models/schedules/registry.hpp"
 #include "models/schedules/transport_knobs.hpp"
@@ -35,7 +36,12 @@ class Chunked final : public Schedule {
   std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
                                     const Site& site) const override {
     std::vector<std::string> refusals = fused_refusals(boundary, site, knobs);
-    if (order_of(knobs) == ChunkOrder::rotated && transport_of(knobs) != Transport::copy_engine) {
+    const bool rotated = order_of(knobs) == ChunkOrder::rotated;
+    if (!all_run(site)) {
+      if (!rotated) refusals.push_back("peers that run no kernel take rotated chunks only");
+      if (transport_of(knobs) == Transport::fabric_switch)
+        refusals.push_back("a switch joins no peers that run no kernel");
+    } else if (rotated && transport_of(knobs) != Transport::copy_engine) {
       refusals.push_back(
           "a collective kernel moves the same rows on every rank: only copies can be rotated");
     }
@@ -74,10 +80,10 @@ class Chunked final : public Schedule {
     const auto kernels = [&](int margin) {
       std::vector<std::int64_t> grids;
       for (int chunk = 0; chunk < plan.size(); ++chunk) {
-        const GemmCost cost =
-            site.prices->gemm({rows_of(view, plan, 0, chunk), view.work.rank.n, view.work.rank.k,
-                               view.work.x.element, view.work.y.element, GemmLibrary::cublaslt},
-                              site.sms(0, margin));
+        const GemmCost cost = site.prices->gemm(
+            {product_rows(view, plan, 0, chunk), view.work.rank.n, view.work.rank.k,
+             view.work.x.element, view.work.y.element, site.products},
+            site.sms(0, margin));
         grids.insert(grids.end(), {cost.grid, cost.waves, cost.tile_time().ps(), cost.kernel.tile_m,
                                    cost.kernel.tile_n});
       }
@@ -105,14 +111,14 @@ class Chunked final : public Schedule {
     const int margin = copies ? 0 : static_cast<int>(knobs.count("margin"));
     std::vector<Duration> computes, moves;
     for (int chunk = 0; chunk < plan.size(); ++chunk) {
-      const std::int64_t rows = rows_of(view, plan, 0, chunk);
-      computes.push_back(
-          rows == 0 ? Duration()
-                    : tiles_bound(site.prices->gemm({rows, view.work.rank.n, view.work.rank.k,
-                                                     view.work.x.element, view.work.y.element,
-                                                     GemmLibrary::cublaslt},
-                                                    site.sms(0, margin)),
-                                  site));
+      const std::int64_t rows = product_rows(view, plan, 0, chunk);
+      computes.push_back(rows == 0
+                             ? Duration()
+                             : tiles_bound(site.prices->gemm({rows, view.work.rank.n,
+                                                              view.work.rank.k, view.work.x.element,
+                                                              view.work.y.element, site.products},
+                                                             site.sms(0, margin)),
+                                           site));
       if (copies) {
         moves.push_back(copies_bound(view, plan.pieces(0, chunk), 0, site));
       } else {
@@ -156,34 +162,17 @@ class Chunked final : public Schedule {
     const FusedView view(boundary, pair);
     const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
     expand_around(boundary, pair, program, [&] {
-      if (transport_of(knobs) != Transport::copy_engine) {
-        by_collectives(view, plan, knobs, boundary.operators[pair.op].name, program);
-      } else if (view.gathers) {
-        gather_by_copies(view, plan, boundary.operators[pair.op].name, program);
+      const std::string& label = boundary.operators[pair.op].name;
+      if (transport_of(knobs) != Transport::copy_engine && all_run(program.site())) {
+        by_collectives(view, plan, knobs, label, program);
       } else {
-        scatter_by_copies(view, plan, boundary.operators[pair.op].name, program);
+        emit_chunks_by_rank(view, plan, knobs, label, program);
       }
     });
   }
 
  private:
-  // Rows of the product that a chunk is: for an all-to-all only the rank's own rows are computed here.
-  static std::int64_t rows_of(const FusedView& view, const ChunkPlan& plan, int rank, int chunk) {
-    std::int64_t rows = 0;
-    for (const Piece& piece : plan.pieces(rank, chunk)) {
-      if (view.collective.op != CollectiveOp::all_to_all || piece.owner == rank)
-        rows += piece.rows.rows();
-    }
-    return rows;
-  }
-
-  static void product(const FusedView& view, const ChunkPlan& plan, int rank, int chunk, int margin,
-                      std::string_view label, LayerProgram& program) {
-    program.tag(rank, chunk, sim::Purpose::compute);
-    program.gemm(
-        rank, program.compute(rank),
-        {&view.work, rows_of(view, plan, rank, chunk), GemmLibrary::cublaslt, margin, label});
-  }
+  static bool all_run(const Site& site) { return site.running() == site.ranks(); }
 
   static void by_collectives(const FusedView& view, const ChunkPlan& plan, const Knobs& knobs,
                              std::string_view label, LayerProgram& program) {
@@ -194,7 +183,7 @@ class Chunked final : public Schedule {
     for (int chunk = 0; chunk < plan.size(); ++chunk) {
       const auto products = [&] {
         for (int rank = 0; rank < program.ranks(); ++rank)
-          product(view, plan, rank, chunk, margin, label, program);
+          chunk_product(view, plan, rank, chunk, margin, label, program);
       };
       const auto join = [&](bool compute_waits) {
         for (int rank = 0; rank < program.ranks(); ++rank) {
@@ -220,81 +209,6 @@ class Chunked final : public Schedule {
       }
     }
   }
-
-  // A rank pulls once all of its peers have said that their rows are there.
-  static void gather_by_copies(const FusedView& view, const ChunkPlan& plan, std::string_view label,
-                               LayerProgram& program) {
-    const std::vector<sim::SignalId> ready = signals(program);
-    for (int rank = 0; rank < program.ranks(); ++rank) {
-      meet(rank, ready, "ready", 0, program);
-      for (int chunk = 0; chunk < plan.size(); ++chunk) {
-        const std::vector<Piece> pieces = plan.pieces(rank, chunk);
-        copy_chunk(view, pieces, rank, chunk, program);
-        if (pieces.size() > 1 || (!pieces.empty() && pieces.front().owner != rank)) {
-          program.tag(rank, chunk, sim::Purpose::synchronisation);
-          program.join(rank, program.compute(rank), program.communication(rank));
-        }
-        product(view, plan, rank, chunk, 0, label, program);
-      }
-    }
-  }
-
-  // One signal in each rank's memory.
-  static std::vector<sim::SignalId> signals(LayerProgram& program) {
-    std::vector<sim::SignalId> result;
-    for (int rank = 0; rank < program.ranks(); ++rank)
-      result.push_back(program.builder().signal(program.memory(rank)));
-    return result;
-  }
-
-  // Tells every peer that this rank has come so far, and waits until all of them have.
-  static void meet(int rank, const std::vector<sim::SignalId>& signals, std::string_view label,
-                   int chunk, LayerProgram& program) {
-    std::vector<sim::SignalId> peers;
-    for (int step = 1; step < program.ranks(); ++step)
-      peers.push_back(signals[as_size((rank + step) % program.ranks())]);
-    program.tag(rank, chunk, sim::Purpose::synchronisation);
-    program.post_all(rank, program.communication(rank), label, peers);
-    program.host(rank).wait(program.communication(rank), signals[as_size(rank)],
-                            static_cast<std::uint64_t>(program.ranks() - 1));
-  }
-
-  // A rank pushes partials into slots of their owners, and adds up its own once all have arrived.
-  static void scatter_by_copies(const FusedView& view, const ChunkPlan& plan,
-                                std::string_view label, LayerProgram& program) {
-    const int ranks = program.ranks();
-    const std::vector<sim::SignalId> arrived = signals(program), summed = signals(program);
-    for (int rank = 0; rank < ranks; ++rank) {
-      for (int chunk = 0; chunk < plan.size(); ++chunk) {
-        product(view, plan, rank, chunk, 0, label, program);
-        program.tag(rank, chunk, sim::Purpose::synchronisation);
-        program.join(rank, program.communication(rank), program.compute(rank));
-        copy_chunk(view, plan.pieces(rank, chunk), rank, chunk, program);
-      }
-      meet(rank, arrived, "arrived", plan.size() - 1, program);
-      if (!view.reduces()) continue;
-      const Piece own{rank, shard_of(view.collective.extent.rows, ranks, rank)};
-      program.tag(rank, plan.size() - 1, sim::Purpose::communication);
-      // Every slot is read once and the sum is written.
-      program.memory_kernel(rank, program.communication(rank), view.collective.name + ".add",
-                            view.bytes(view.block(own)) * (ranks + 1), sim::Purpose::communication);
-      if (view.collective.op != CollectiveOp::all_reduce) continue;
-      meet(rank, summed, "summed", plan.size(), program);
-      for (int step = 1; step < ranks; ++step) {
-        const int peer = (rank + step) % ranks;
-        const Piece piece{peer, shard_of(view.collective.extent.rows, ranks, peer)};
-        if (piece.rows.empty()) continue;
-        program.tag(rank, plan.size(), sim::Purpose::communication);
-        program.host(rank)
-            .labelled(view.collective.name)
-            .copy(program.communication(rank), *program.engine(rank, sim::EngineDirection::inbound),
-                  program.site().built.unicast[as_size(peer)][as_size(rank)],
-                  view.bytes(view.block(piece)));
-      }
-    }
-  }
-
-  static std::size_t as_size(int rank) { return static_cast<std::size_t>(rank); }
 };
 
 const Registration chunked_registration(std::make_unique<Chunked>());

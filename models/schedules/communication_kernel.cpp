@@ -16,9 +16,9 @@ constexpr Bytes shared_memory = Bytes::from(32 * 1024);
 // One thread polls, a hundredth of an SM's issue slots.
 constexpr int polling_issue_milli = 10;
 
-sim::KernelWriter new_kernel(LayerProgram& program, const Knobs& knobs, const SmCopyCosts& costs,
+sim::KernelWriter new_kernel(LayerProgram& program, std::int64_t count, const SmCopyCosts& costs,
                              std::string_view label) {
-  const int ctas = static_cast<int>(knobs.count("ctas"));
+  const int ctas = static_cast<int>(count);
   const int threads = static_cast<int>(costs.threads.value);
   sim::KernelWriter kernel = program.builder().kernel(label, ctas);
   kernel.footprint({threads, threads * registers_per_thread, shared_memory})
@@ -31,12 +31,16 @@ sim::KernelWriter new_kernel(LayerProgram& program, const Knobs& knobs, const Sm
 
 CommunicationKernel::CommunicationKernel(LayerProgram& program, int rank, const Knobs& knobs,
                                          std::string_view label)
+    : CommunicationKernel(program, rank, knobs, label, CopyPath::to_peer, knobs.count("ctas")) {}
+
+CommunicationKernel::CommunicationKernel(LayerProgram& program, int rank, const Knobs& knobs,
+                                         std::string_view label, CopyPath path, std::int64_t ctas)
     : program_(program),
       rank_(rank),
-      ctas_(knobs.count("ctas")),
-      paced_(knobs.text("pace") != "free"),
-      costs_(program.site().profile.sm_copy(CopyPath::to_peer)),
-      kernel_(new_kernel(program, knobs, costs_, label)),
+      ctas_(ctas),
+      pace_(knobs.text("pace") == "free" ? std::nullopt : pace_of(program.site())),
+      costs_(program.site().profile.sm_copy(path)),
+      kernel_(new_kernel(program, ctas, costs_, label)),
       label_(label) {}
 
 CommunicationKernel& CommunicationKernel::after(sim::SignalId signal, std::uint64_t at_least) {
@@ -54,11 +58,7 @@ Duration CommunicationKernel::time_of(Bytes bytes_per_cta, bool local) const {
   if (local) return bytes_per_cta / program_.site().profile.memory->per_sm.value;
   const Bytes all = bytes_per_cta * ctas_;
   Duration time = std::max(bytes_per_cta / costs_.per_cta.value, all / costs_.cap.value);
-  const Bandwidth port = program_.site().fabric.gpu_per_direction;
-  if (paced_ && port != Bandwidth()) {
-    time = std::max(time, all / Bandwidth::from_bytes_per_second(narrow(
-                                    Int128{port.bytes_per_second()} * pace_permille / 1000)));
-  }
+  if (pace_) time = std::max(time, all / *pace_);
   return time;
 }
 
@@ -94,6 +94,10 @@ void CommunicationKernel::move(sim::RouteId route, Bytes bytes, bool writes) {
 
 void CommunicationKernel::local(Bytes bytes) {
   parts(bytes, true, sim::RouteId(0), false);
+}
+
+void CommunicationKernel::launch(sim::StreamId stream) {
+  program_.host(rank_).labelled(label_).launch(stream, kernel_.id());
 }
 
 void CommunicationKernel::launch_first() {

@@ -3,6 +3,7 @@
 // flags that guard it and posts the flags that it satisfies.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,11 @@ namespace weft::model {
 
 class CommunicationKernel {
  public:
-  /// `ctas` CTAs of `rank`, paced or free as the knobs say.
+  /// CTAs of `rank`, paced or free as the knobs say.
   CommunicationKernel(LayerProgram& program, int rank, const Knobs& knobs, std::string_view label);
+  /// `ctas` of them that move bytes this way.
+  CommunicationKernel(LayerProgram& program, int rank, const Knobs& knobs, std::string_view label,
+                      CopyPath path, std::int64_t ctas);
 
   /// Waits that the next move makes first.
   CommunicationKernel& after(sim::SignalId signal, std::uint64_t at_least);
@@ -29,6 +33,8 @@ class CommunicationKernel {
 
   /// Launches it on the communication stream; the compute stream goes on once all of its CTAs are resident.
   void launch_first();
+  /// Launches it on a stream.
+  void launch(sim::StreamId stream);
 
  private:
   void parts(Bytes bytes, bool local, sim::RouteId route, bool writes);
@@ -37,7 +43,7 @@ class CommunicationKernel {
   LayerProgram& program_;
   int rank_;
   std::int64_t ctas_;
-  bool paced_;
+  std::optional<Bandwidth> pace_;
   SmCopyCosts costs_;
   sim::KernelWriter kernel_;
   std::vector<sim::SignalWait> waits_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/schedules/flag_program.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "models/schedules/communication_kernel.hpp"
 #include "models/schedules/demands.hpp"
+#include "models/schedules/flag_parts.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
@@ -32,7 +34,7 @@ class FlagProgram {
         program_(program),
         ranks_(program.ranks()),
         plan_(view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs))) {
-    for (int rank = 0; rank < ranks_; ++rank) {
+    for (int rank = 0; rank < program.running(); ++rank) {
       auto& flags = chunk_flags_.emplace_back();
       for (int chunk = 0; chunk < plan_.size(); ++chunk) flags.push_back(signal(rank));
       ready_.push_back(signal(rank));
@@ -43,7 +45,7 @@ class FlagProgram {
 
   void emit() {
     const Transport transport = transport_of(knobs_);
-    for (int rank = 0; rank < ranks_; ++rank) {
+    for (int rank = 0; rank < program_.running(); ++rank) {
       if (view_.gathers) {
         tell_peers(rank, ready_, "ready");
         if (transport == Transport::copy_engine) {
@@ -55,6 +57,9 @@ class FlagProgram {
       } else if (transport == Transport::copy_engine) {
         product(rank);
         scatter_by_copies(rank);
+      } else if (program_.running() < ranks_) {
+        product(rank);
+        carry_beside(rank);
       } else {
         scatter_by_ctas(rank, transport == Transport::fabric_switch);
         product(rank);
@@ -67,14 +72,17 @@ class FlagProgram {
   static sim::SignalPost add(sim::SignalId signal) {
     return {sim::SignalPost::Kind::add, signal, 1, {}};
   }
-  std::uint64_t peers() const { return static_cast<std::uint64_t>(ranks_ - 1); }
+  // Peers that run: the others have neither flags nor anybody who waits for one.
+  std::uint64_t peers() const { return static_cast<std::uint64_t>(program_.running() - 1); }
   std::vector<sim::SignalId> of_peers(int rank, const std::vector<sim::SignalId>& signals) const {
     std::vector<sim::SignalId> result;
-    for (int step = 1; step < ranks_; ++step)
-      result.push_back(signals[as_size((rank + step) % ranks_)]);
+    const int running = program_.running();
+    for (int step = 1; step < running; ++step)
+      result.push_back(signals[as_size((rank + step) % running)]);
     return result;
   }
   void tell_peers(int rank, const std::vector<sim::SignalId>& signals, std::string_view label) {
+    if (peers() == 0) return;
     program_.tag(rank, 0, sim::Purpose::synchronisation);
     program_.post_all(rank, program_.communication(rank), label, of_peers(rank, signals));
   }
@@ -96,11 +104,6 @@ class FlagProgram {
     }
     return {rank, {}};
   }
-  std::int64_t product_rows(int rank, int chunk) const {
-    return view_.collective.op == CollectiveOp::all_to_all ? own_slice(rank, chunk).rows.rows()
-                                                           : plan_.rows_of(rank, chunk);
-  }
-
   // ---- the product -----------------------------------------------------------------------------------------
 
   // Posts that make chunk `chunk` of this rank satisfied, as the product must wait for them.
@@ -111,14 +114,6 @@ class FlagProgram {
       return static_cast<std::uint64_t>(ranks_ - 1);
     return remote(rank, chunk).size();
   }
-
-  // A run of tiles of the product with the flags before and after it.
-  struct Part {
-    std::int64_t tiles = 0;
-    std::int64_t rows = 0;
-    std::vector<std::pair<sim::SignalId, std::uint64_t>> waits;
-    std::vector<sim::SignalId> posts;
-  };
 
   // Flags that chunk `chunk` of this rank's product sets.
   std::vector<sim::SignalId> posts_after(int rank, int chunk) const {
@@ -131,61 +126,47 @@ class FlagProgram {
     return posts;
   }
 
-  // A tile that straddles two chunks needs both to have arrived, and lets neither go before it is done: it counts to
-  // the later chunk of a gather and to the earlier one of a reduction. A chunk without a tile of its own hands its
-  // flags on.
-  std::vector<Part> parts_of(int rank, const GemmCost& cost) const {
-    const std::int64_t tiles_n = divide_up(view_.work.rank.n, cost.kernel.tile_n);
-    std::vector<Part> parts;
-    Part part;
-    std::int64_t rows = 0, tiles = 0;
-    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
-      rows += product_rows(rank, chunk);
-      part.rows += product_rows(rank, chunk);
-      const bool last = chunk + 1 == plan_.size();
-      const std::int64_t tiles_m =
-          view_.gathers && !last ? rows / cost.kernel.tile_m : divide_up(rows, cost.kernel.tile_m);
-      part.tiles = tiles_m * tiles_n - tiles;
-      if (view_.gathers) {
-        const std::uint64_t posts = posts_of(rank, chunk);
-        if (posts > 0) part.waits.emplace_back(chunk_flags_[as_size(rank)][as_size(chunk)], posts);
-      } else {
-        const std::vector<sim::SignalId> posts = posts_after(rank, chunk);
-        part.posts.insert(part.posts.end(), posts.begin(), posts.end());
-      }
-      if (part.tiles > 0) {
-        tiles += part.tiles;
-        parts.push_back(std::move(part));
-        part = {};
-      } else if (!view_.gathers && !parts.empty()) {
-        parts.back().rows += part.rows;
-        parts.back().posts.insert(parts.back().posts.end(), part.posts.begin(), part.posts.end());
-        part = {};
+  std::vector<FlagPart> parts_of(int rank, const GemmCost& cost) const {
+    return flag_parts(
+        view_, plan_, rank, cost,
+        [&](int chunk) {
+          return FlagWait{chunk_flags_[as_size(rank)][as_size(chunk)], posts_of(rank, chunk)};
+        },
+        [&](int chunk) { return posts_after(rank, chunk); });
+  }
+
+  // Posts of the product that make each chunk complete.
+  std::vector<std::uint64_t> completions(int rank) const {
+    std::vector<std::uint64_t> posts(as_size(plan_.size()), 0);
+    for (const FlagPart& part : parts_of(rank, cost_of(rank))) {
+      for (const sim::SignalId signal : part.posts) {
+        const auto& flags = chunk_flags_[as_size(rank)];
+        const auto found = std::find(flags.begin(), flags.end(), signal);
+        if (found != flags.end()) ++posts[static_cast<std::size_t>(found - flags.begin())];
       }
     }
-    if (!parts.empty()) {
-      parts.back().rows += part.rows;
-      parts.back().waits.insert(parts.back().waits.end(), part.waits.begin(), part.waits.end());
-    }
-    return parts;
+    return posts;
+  }
+
+  GemmCost cost_of(int rank) const {
+    return program_.gemm_cost(rank, {&view_.work, view_.work.rank.m, GemmLibrary::ours,
+                                     static_cast<int>(knobs_.count("margin")), label_});
   }
 
   void product(int rank) {
-    const GemmCall call{&view_.work, view_.work.rank.m, GemmLibrary::ours,
-                        static_cast<int>(knobs_.count("margin")), label_};
-    const GemmCost cost = program_.gemm_cost(rank, call);
+    const GemmCost cost = cost_of(rank);
     sim::KernelWriter kernel = program_.builder().kernel(label_, static_cast<int>(cost.resident));
     kernel.cluster(static_cast<int>(cost.kernel.cluster_m * cost.kernel.cluster_n))
         .footprint(cost.footprint)
         .prologue(program_.beyond_launch(cost.start))
         .role(sim::Purpose::compute, sim::TileOrder::static_shares)
         .spin(10);
-    for (const Part& part : parts_of(rank, cost)) {
+    for (const FlagPart& part : parts_of(rank, cost)) {
       kernel.range(part.tiles, cost.tile_time(), matrix_demand)
           .fluid(program_.gemm_fluid(rank, view_.work, part.rows))
           .l2(cost.l2_per_tile)
           .memory(program_.memory(rank), cost.hbm_per_tile);
-      for (const auto& [signal, count] : part.waits) kernel.wait(signal, count, run_ahead);
+      for (const FlagWait& wait : part.waits) kernel.wait(wait.signal, wait.posts, run_ahead);
       for (const sim::SignalId signal : part.posts) kernel.post(add(signal));
     }
     program_.tag(rank, 0, sim::Purpose::compute);
@@ -196,7 +177,8 @@ class FlagProgram {
 
   void gather_by_copies(int rank) {
     program_.tag(rank, 0, sim::Purpose::synchronisation);
-    program_.host(rank).wait(program_.communication(rank), ready_[as_size(rank)], peers());
+    if (peers() > 0)
+      program_.host(rank).wait(program_.communication(rank), ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       const std::vector<Piece> pieces = remote(rank, chunk);
       if (pieces.empty()) continue;
@@ -208,9 +190,11 @@ class FlagProgram {
   }
 
   void gather_by_ctas(int rank, bool by_switch) {
-    CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name);
+    CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name,
+                               program_.site().path(rank, (rank + 1) % ranks_, rank),
+                               knobs_.count("ctas"));
     // Nobody reads or writes a peer before all have come.
-    kernel.after(ready_[as_size(rank)], peers());
+    if (peers() > 0) kernel.after(ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       if (by_switch) {
         for (int peer = 0; peer < ranks_; ++peer) {
@@ -234,7 +218,7 @@ class FlagProgram {
   // Arrivals that complete what this rank owns.
   std::uint64_t arrivals(int rank) const {
     std::uint64_t count = 0;
-    for (int peer = 0; peer < ranks_; ++peer) {
+    for (int peer = 0; peer < program_.running(); ++peer) {
       if (peer == rank) continue;
       for (int chunk = 0; chunk < plan_.size(); ++chunk) {
         if (view_.collective.op == CollectiveOp::all_to_all) {
@@ -265,20 +249,28 @@ class FlagProgram {
 
   void scatter_by_copies(int rank) {
     const sim::StreamId stream = program_.communication(rank);
+    const std::vector<std::uint64_t> complete = completions(rank);
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       const auto out = pushes(rank, chunk);
       if (out.empty()) continue;
       program_.tag(rank, chunk, sim::Purpose::synchronisation);
-      program_.host(rank).wait(stream, chunk_flags_[as_size(rank)][as_size(chunk)], 1);
+      program_.host(rank).wait(stream, chunk_flags_[as_size(rank)][as_size(chunk)],
+                               complete[as_size(chunk)]);
       copy_chunk(view_, plan_.pieces(rank, chunk), rank, chunk, program_);
       program_.tag(rank, chunk, sim::Purpose::synchronisation);
-      for (const auto& [to, bytes] : out)
-        program_.host(rank).post(stream, add(arrived_[as_size(to)]));
+      for (const auto& [to, bytes] : out) {
+        if (program_.site().runs(to)) {
+          program_.host(rank).post(stream, add(arrived_[as_size(to)]));
+        } else {
+          fetch_by_copy(rank, to, chunk, bytes);
+        }
+      }
     }
     program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
-    program_.host(rank).wait(stream, arrived_[as_size(rank)], arrivals(rank));
+    if (peers() > 0) program_.host(rank).wait(stream, arrived_[as_size(rank)], arrivals(rank));
     if (!view_.reduces()) return;
     program_.join(rank, stream, program_.compute(rank));
+    if (program_.running() < ranks_) program_.join(rank, stream, program_.fetch(rank));
     program_.tag(rank, plan_.size() - 1, sim::Purpose::communication);
     // Every slot is read once and the sum is written.
     program_.memory_kernel(rank, stream, view_.collective.name + ".add",
@@ -293,12 +285,58 @@ class FlagProgram {
       program_.tag(rank, plan_.size(), sim::Purpose::communication);
       program_.host(rank)
           .labelled(view_.collective.name)
-          .copy(stream, *program_.engine(rank, sim::EngineDirection::inbound), route(peer, rank),
+          .copy(stream, copy_engine(rank, peer, rank, program_), route(peer, rank),
                 view_.bytes(view_.block(own(peer))));
     }
   }
 
+  // What a peer that does not run would push of the own rows: as much as it is sent.
+  void fetch_by_copy(int rank, int peer, int chunk, Bytes bytes) {
+    program_.tag(rank, chunk, sim::Purpose::communication);
+    program_.host(rank)
+        .labelled(view_.collective.name)
+        .copy(program_.fetch(rank), copy_engine(rank, peer, rank, program_), route(peer, rank),
+              bytes);
+  }
+
+  // Towards peers that do not run: one launch carries each chunk away once its flag is there, another fetches what
+  // they add meanwhile, each with half of the CTAs; all SMs add at the end.
+  void carry_beside(int rank) {
+    const std::int64_t half = std::max<std::int64_t>(1, knobs_.count("ctas") / 2);
+    const int next = (rank + 1) % ranks_;
+    {
+      CommunicationKernel back(program_, rank, knobs_, view_.collective.name + ".fetch",
+                               program_.site().path(rank, next, rank), half);
+      for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+        for (const auto& [to, bytes] : pushes(rank, chunk))
+          back.move(route(to, rank), bytes, false);
+      }
+      program_.tag(rank, 0, sim::Purpose::communication);
+      back.launch(program_.fetch(rank));
+    }
+    CommunicationKernel away(program_, rank, knobs_, view_.collective.name,
+                             program_.site().path(rank, rank, next), half);
+    const std::vector<std::uint64_t> complete = completions(rank);
+    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+      for (const auto& [to, bytes] : pushes(rank, chunk)) {
+        away.after(chunk_flags_[as_size(rank)][as_size(chunk)], complete[as_size(chunk)]);
+        away.move(route(rank, to), bytes, true);
+      }
+    }
+    program_.tag(rank, 0, sim::Purpose::communication);
+    away.launch(program_.communication(rank));
+    const sim::StreamId stream = program_.compute(rank);
+    program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
+    program_.join(rank, stream, program_.communication(rank));
+    program_.join(rank, stream, program_.fetch(rank));
+    program_.tag(rank, plan_.size() - 1, sim::Purpose::communication);
+    program_.memory_kernel(rank, stream, view_.collective.name + ".add",
+                           view_.bytes(view_.block(own(rank))) * (ranks_ + 1),
+                           sim::Purpose::communication);
+  }
+
   void scatter_by_ctas(int rank, bool by_switch) {
+    const std::vector<std::uint64_t> complete = completions(rank);
     CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name);
     const bool all_reduce = view_.collective.op == CollectiveOp::all_reduce;
     if (by_switch) {
@@ -316,14 +354,14 @@ class FlagProgram {
     } else {
       for (int chunk = 0; chunk < plan_.size(); ++chunk) {
         for (const auto& [to, bytes] : pushes(rank, chunk)) {
-          kernel.after(chunk_flags_[as_size(rank)][as_size(chunk)], 1)
+          kernel.after(chunk_flags_[as_size(rank)][as_size(chunk)], complete[as_size(chunk)])
               .then(add(arrived_[as_size(to)]));
           kernel.move(route(rank, to), bytes, true);
         }
       }
       if (view_.reduces()) {
         kernel.after(arrived_[as_size(rank)], arrivals(rank));
-        kernel.after(chunk_flags_[as_size(rank)][as_size(plan_.size() - 1)], 1);
+        kernel.after(chunk_flags_[as_size(rank)][as_size(plan_.size() - 1)], complete.back());
         if (all_reduce) {
           for (const sim::SignalId peer : of_peers(rank, summed_)) kernel.then(add(peer));
         }

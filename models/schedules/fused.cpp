@@ -237,7 +237,7 @@ namespace {
 // The library's kernel for one whole collective, on every rank's communication stream.
 void run_whole(const BoundaryCollective& collective, LayerProgram& program) {
   std::vector<sim::StreamId> streams;
-  for (int rank = 0; rank < program.ranks(); ++rank) {
+  for (int rank = 0; rank < program.running(); ++rank) {
     program.tag(rank, 0, sim::Purpose::communication);
     streams.push_back(program.communication(rank));
   }
@@ -257,7 +257,7 @@ bool has(const Boundary& boundary, std::size_t collective, Relation relation) {
 void expand_around(const Boundary& boundary, const FusedPair& pair, LayerProgram& program,
                    const std::function<void()>& fused) {
   const auto join_all = [&](bool compute_waits) {
-    for (int rank = 0; rank < program.ranks(); ++rank) {
+    for (int rank = 0; rank < program.running(); ++rank) {
       program.tag(rank, 0, sim::Purpose::synchronisation);
       const sim::StreamId compute = program.compute(rank),
                           communication = program.communication(rank);
@@ -266,7 +266,7 @@ void expand_around(const Boundary& boundary, const FusedPair& pair, LayerProgram
     }
   };
   const auto operate = [&](std::size_t op) {
-    for (int rank = 0; rank < program.ranks(); ++rank) {
+    for (int rank = 0; rank < program.running(); ++rank) {
       program.tag(rank, 0, sim::Purpose::compute);
       program.operate(rank, program.compute(rank), boundary.operators[op]);
     }

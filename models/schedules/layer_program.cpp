@@ -43,8 +43,18 @@ LayerProgram::LayerProgram(const Site& site) : site_(site) {
     const sim::RankId id(rank);
     hosts_.push_back(builder_.thread(site.built.machine.rank(id).process));
     streams_.push_back({builder_.stream(id, compute_priority, "compute"),
-                        builder_.stream(id, communication_priority, "communication")});
+                        builder_.stream(id, communication_priority, "communication"),
+                        {}});
   }
+}
+
+sim::StreamId LayerProgram::fetch(int rank) {
+  std::optional<sim::StreamId>& stream = streams_[static_cast<std::size_t>(rank)].fetch;
+  if (!stream) {
+    stream = builder_.stream(sim::RankId(static_cast<std::uint32_t>(rank)), communication_priority,
+                             "fetch");
+  }
+  return *stream;
 }
 
 void LayerProgram::begin(std::string_view boundary) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -34,7 +35,9 @@ class LayerProgram {
   explicit LayerProgram(const Site& site);
 
   [[nodiscard]] const Site& site() const { return site_; }
+  /// Ranks of the group; those that run are the first ones and have host threads and streams.
   [[nodiscard]] int ranks() const { return site_.ranks(); }
+  [[nodiscard]] int running() const { return site_.running(); }
   [[nodiscard]] sim::ProgramBuilder& builder() { return builder_; }
 
   /// The rank's host thread. Calls are tagged with the boundary that is being written.
@@ -45,6 +48,8 @@ class LayerProgram {
   [[nodiscard]] sim::StreamId communication(int rank) const {
     return streams_[static_cast<std::size_t>(rank)].communication;
   }
+  /// A third stream, for what a rank fetches of peers that do not run while it pushes to them.
+  [[nodiscard]] sim::StreamId fetch(int rank);
   [[nodiscard]] sim::MemoryId memory(int rank) const {
     return site_.built.memories[static_cast<std::size_t>(rank)].device;
   }
@@ -91,6 +96,7 @@ class LayerProgram {
   struct Streams {
     sim::StreamId compute;
     sim::StreamId communication;
+    std::optional<sim::StreamId> fetch;
   };
   using GemmKey =
       std::tuple<int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary, int, std::string>;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "sim/units/check.hpp"
@@ -82,6 +83,25 @@ void apply_host_links(const Profile& profile, topology::Built& built) {
   };
   bound(built.from_host, CopyPath::from_host);
   bound(built.to_host, CopyPath::to_host);
+
+  // Both ways at once a device's path carries less than twice what it carries one way: its first switch, which
+  // no other device uses, passes no more.
+  const CopyEngineCosts* costs = on_path(profile.copy_engines, CopyPath::to_host);
+  if (costs == nullptr) return;
+  std::map<std::uint32_t, std::set<std::uint32_t>> users;  // of a switch: devices
+  for (std::size_t rank = 0; rank < built.to_host.size(); ++rank) {
+    for (const sim::RouteShare& share :
+         built.machine.routes.at(built.to_host[rank].value()).shares) {
+      if (share.on == sim::RouteShare::On::fabric_switch)
+        users[share.index].insert(built.machine.ranks[rank].device.value());
+    }
+  }
+  for (const auto& [index, devices] : users) {
+    if (devices.size() > 1) continue;
+    std::optional<Bandwidth>& capacity = built.machine.switches.at(index).capacity;
+    const Bandwidth both = costs->duplex_rate.value * 2;
+    if (!capacity || both < *capacity) capacity = both;
+  }
 }
 
 void apply_memory(const Profile& profile, sim::Machine& machine) {
@@ -92,30 +112,37 @@ void apply_memory(const Profile& profile, sim::Machine& machine) {
   }
 }
 
+// A route's rate is that of its narrowest link for the share that the link carries; zero: it crosses none.
+Bandwidth route_rate(const topology::Built& built, sim::RouteId id) {
+  const sim::Route& route = built.machine.routes.at(id.value());
+  std::optional<Bandwidth> rate;
+  for (const sim::RouteShare& share : route.shares) {
+    if (share.on != sim::RouteShare::On::link) continue;
+    const sim::Link& link = built.machine.links.at(share.index);
+    const Bandwidth whole = Bandwidth::from_bytes_per_second(
+        narrow(Int128{link.capacity_per_direction.bytes_per_second()} * route.denominator /
+               share.numerator));
+    if (!rate || whole < *rate) rate = whole;
+  }
+  return rate.value_or(Bandwidth());
+}
+
 Fabric fabric_between(const topology::Built& built) {
   Fabric fabric;
   const int ranks = static_cast<int>(built.machine.ranks.size());
   for (int from = 0; from < ranks; ++from) {
     for (int to = 0; to < ranks; ++to) {
       if (from == to) continue;
-      const sim::Route& route = built.machine.routes.at(
-          built.unicast[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)].value());
-      // A route's rate is that of its narrowest link for the share that the link carries.
-      std::optional<Bandwidth> rate;
-      for (const sim::RouteShare& share : route.shares) {
-        if (share.on != sim::RouteShare::On::link) continue;
-        const sim::Link& link = built.machine.links.at(share.index);
-        const Bandwidth whole = Bandwidth::from_bytes_per_second(
-            narrow(Int128{link.capacity_per_direction.bytes_per_second()} * route.denominator /
-                   share.numerator));
-        if (!rate || whole < *rate) rate = whole;
-      }
-      if (!rate) continue;
+      const sim::RouteId id =
+          built.unicast[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+      const sim::Route& route = built.machine.routes.at(id.value());
+      const Bandwidth rate = route_rate(built, id);
+      if (rate == Bandwidth()) continue;
       const bool crosses = built.node_of_rank[static_cast<std::size_t>(from)] !=
                            built.node_of_rank[static_cast<std::size_t>(to)];
       Bandwidth& slot = crosses ? fabric.nic_per_direction : fabric.gpu_per_direction;
       Duration& latency = crosses ? fabric.nic_latency : fabric.gpu_latency;
-      if (slot == Bandwidth() || *rate < slot) slot = *rate;
+      if (slot == Bandwidth() || rate < slot) slot = rate;
       latency = std::max(latency, route.latency);
     }
   }
@@ -170,6 +197,38 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   apply_memory(profile, site.built.machine);
   site.fabric = fabric_between(site.built);
   site.group = group_of(site.built);
+  site.prices = std::make_shared<Prices>(site.profile, site.fabric);
+  return site;
+}
+
+CopyPath Site::path(int mover, int from, int to) const {
+  const bool inbound = to == mover;
+  if (!runs(inbound ? from : to)) return inbound ? CopyPath::from_host : CopyPath::to_host;
+  const auto device = [&](int rank) {
+    return built.machine.ranks.at(static_cast<std::size_t>(rank)).device;
+  };
+  if (device(from) == device(to)) return CopyPath::same_device;
+  return inbound ? CopyPath::from_peer : CopyPath::to_peer;
+}
+
+Site make_host_site(const topology::MachineSpec& machine, const Profile& profile,
+                    const topology::RankPlace& place, int ranks) {
+  WEFT_CHECK(ranks >= 2, "{} ranks have no peer in host memory", ranks);
+  Site site = make_site(machine, profile, {place});
+  const auto size = static_cast<std::size_t>(ranks);
+  topology::Built& built = site.built;
+  const sim::RouteId own = built.unicast[0][0], in = built.from_host[0], out = built.to_host[0];
+  const topology::RankMemories device = built.memories[0];
+  built.unicast.assign(size, std::vector<sim::RouteId>(size, in));
+  built.unicast[0].assign(size, out);
+  built.unicast[0][0] = own;
+  built.memories.assign(size, {device.host, device.host});
+  built.memories[0] = device;
+  built.node_of_rank.assign(size, place.node);
+  site.group = group_of(built);
+  site.fabric.gpu_per_direction = std::min(route_rate(built, in), route_rate(built, out));
+  site.fabric.gpu_latency = std::max(built.machine.routes.at(in.value()).latency,
+                                     built.machine.routes.at(out.value()).latency);
   site.prices = std::make_shared<Prices>(site.profile, site.fabric);
   return site;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/cost/collective.hpp"
@@ -20,9 +21,18 @@ struct Site {
   CollectiveProblem
       group;  ///< ranks, nodes and crossings of the whole group; its operation is not set
   std::shared_ptr<Prices> prices;  ///< of this profile on this fabric
+  /// Whose kernels compute the chunks of a product that is cut.
+  GemmLibrary products = GemmLibrary::cublaslt;
+  /// What paced CTAs of a rank keep to, all of them together; none: a share of its port.
+  std::optional<Bandwidth> pace;
 
   /// Ranks of the group.
-  [[nodiscard]] int ranks() const { return static_cast<int>(built.machine.ranks.size()); }
+  [[nodiscard]] int ranks() const { return static_cast<int>(group.ranks); }
+  /// Of them, the first ones run kernels; the others are memories that those read and write.
+  [[nodiscard]] int running() const { return static_cast<int>(built.machine.ranks.size()); }
+  [[nodiscard]] bool runs(int rank) const { return rank < running(); }
+  /// Which way bytes go between two ranks, as `mover` sees it: one of them, which runs.
+  [[nodiscard]] CopyPath path(int mover, int from, int to) const;
   /// The SMs of a rank, less a margin: whole SMs are taken from the last GPCs first.
   [[nodiscard]] SmBudget sms(int rank, int margin = 0) const;
 };
@@ -31,5 +41,10 @@ struct Site {
 [[nodiscard]] Site make_site(const topology::MachineSpec& machine, const Profile& profile,
                              const std::vector<topology::RankPlace>& places,
                              const std::vector<topology::Override>& overrides = {});
+
+/// A group of `ranks` of which one runs, on the device of `place`; its peers are host memory beside it, as on a
+/// machine with one GPU: what they would send is there, and what is sent to them stays there.
+[[nodiscard]] Site make_host_site(const topology::MachineSpec& machine, const Profile& profile,
+                                  const topology::RankPlace& place, int ranks);
 
 }  // namespace weft::model

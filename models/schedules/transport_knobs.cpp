@@ -70,23 +70,25 @@ Bandwidth unpaced_rate(const Knobs& knobs, const Site& site) {
   return std::min(costs.per_cta.value * knobs.count("ctas"), costs.cap.value);
 }
 
-Bandwidth pace_of(const Site& site) {
+}  // namespace
+
+std::optional<Bandwidth> pace_of(const Site& site) {
+  if (site.pace) return site.pace;
+  if (site.fabric.gpu_per_direction == Bandwidth()) return std::nullopt;
   return Bandwidth::from_bytes_per_second(
       narrow(Int128{site.fabric.gpu_per_direction.bytes_per_second()} * pace_permille / 1000));
 }
 
-}  // namespace
-
 bool pace_binds(const Knobs& knobs, const Site& site) {
-  const Bandwidth pace = pace_of(site);
-  return pace != Bandwidth() && pace < unpaced_rate(knobs, site);
+  const std::optional<Bandwidth> pace = pace_of(site);
+  return pace && *pace < unpaced_rate(knobs, site);
 }
 
 Bandwidth communication_rate(const Knobs& knobs, const Site& site) {
   const Bandwidth rate = unpaced_rate(knobs, site);
   const Bandwidth port = site.fabric.gpu_per_direction;
   if (port == Bandwidth()) return rate;
-  return std::min(rate, knobs.text("pace") == "free" ? port : pace_of(site));
+  return std::min(rate, knobs.text("pace") == "free" ? port : pace_of(site).value_or(port));
 }
 
 CollectiveCost paced(CollectiveCost cost, const Site& site) {
@@ -99,20 +101,28 @@ CollectiveCost paced(CollectiveCost cost, const Site& site) {
   return cost;
 }
 
+std::uint32_t copy_engine(int mover, int from, int to, const LayerProgram& program) {
+  const CopyPath path = program.site().path(mover, from, to);
+  const auto engine =
+      program.engine(mover, path == CopyPath::same_device ? sim::EngineDirection::local
+                            : to == mover                 ? sim::EngineDirection::inbound
+                                                          : sim::EngineDirection::outbound);
+  WEFT_CHECK(engine.has_value(), "rank {} has no copy engine", mover);
+  return *engine;
+}
+
 void copy_chunk(const FusedView& view, const std::vector<Piece>& pieces, int rank, int chunk,
                 LayerProgram& program) {
   const auto& unicast = program.site().built.unicast;
   const auto route = [&](int from, int to) {
     return unicast[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   };
-  const auto engine = program.engine(
-      rank, view.gathers ? sim::EngineDirection::inbound : sim::EngineDirection::outbound);
-  WEFT_CHECK(engine.has_value(), "rank {} has no copy engine", rank);
   program.tag(rank, chunk, sim::Purpose::communication);
   sim::CallWriter& host = program.host(rank).labelled(view.collective.name);
   const auto copy = [&](int from, int to, const Block& block) {
     if (from != to && !block.empty())
-      host.copy(program.communication(rank), *engine, route(from, to), view.bytes(block));
+      host.copy(program.communication(rank), copy_engine(rank, from, to, program), route(from, to),
+                view.bytes(block));
   };
   for (const Piece& piece : pieces) {
     if (view.collective.op == CollectiveOp::all_to_all) {

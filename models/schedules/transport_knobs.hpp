@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ inline constexpr std::int64_t default_ctas = 16;
 /// that does not notice (measured, calibration/samples).
 inline constexpr std::int64_t pace_permille = 950;
 
+/// What paced CTAs of a rank keep to: what the site says, else a share of its port; none: it has no port.
+[[nodiscard]] std::optional<Bandwidth> pace_of(const Site& site);
+
 /// The rate at which the knobs' CTAs move bytes over a rank's port, all of them together, pace included.
 [[nodiscard]] Bandwidth communication_rate(const Knobs& knobs, const Site& site);
 
@@ -38,6 +42,9 @@ inline constexpr std::int64_t pace_permille = 950;
 
 /// The cost with its rate held to the pace's share of each rank's port.
 [[nodiscard]] CollectiveCost paced(CollectiveCost cost, const Site& site);
+
+/// The copy engine of `mover` that carries bytes between these two ranks.
+[[nodiscard]] std::uint32_t copy_engine(int mover, int from, int to, const LayerProgram& program);
 
 /// Emits the copies of a chunk on the rank's communication stream by its copy engine: what it pulls (gather) or
 /// what it pushes to its owners.

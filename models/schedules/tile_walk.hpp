@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which the shipped kernels walk a product's tiles, and which chunks each stretch of it touches.
+//
+// Tiles of a cluster go together. Groups of rows are walked one after the other, every column of a group before the
+// next group, from a first row on and around (kernels/sm90/scheduler.cuh). A gather begins with the rank's own rows
+// and walks the larger of a chunk and 1,024 rows at a time; a reduction begins with the next rank's and walks 2,048,
+// so that a chunk of fewer rows than a group is complete only when the group is.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/cost/gemm.hpp"
+#include "models/schedules/chunk_plan.hpp"
+
+namespace weft::model {
+
+/// Tiles that follow each other in the walk and touch the same chunks.
+struct TileStretch {
+  std::int64_t tiles = 0;
+  std::vector<int> chunks;  ///< of the plan, ascending
+  friend bool operator==(const TileStretch&, const TileStretch&) = default;
+};
+
+/// The walk of a rank's product over all rows of the plan, `columns` wide, by the kernel of `cost`.
+[[nodiscard]] std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers,
+                                                 std::int64_t columns, const GemmCost& cost);
+
+}  // namespace weft::model

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group whose peers are host memory, and the walk of the kernels' tiles.
+#include <gtest/gtest.h>
+
+#include "models/planner/evaluate.hpp"
+#include "models/schedules/registry.hpp"
+#include "models/schedules/tile_walk.hpp"
+#include "sim/controls.hpp"
+#include "sim/run.hpp"
+#include "tests/models/schedules/sites.hpp"
+
+namespace weft::model {
+namespace {
+
+Site host_site(int ranks) {
+  const auto spec =
+      topology::read_machine(std::filesystem::path("configs/machines/h200x8.json")).spec;
+  return make_host_site(spec, load_profile("configs/profiles/h200-sxm.json"), {0, 0}, ranks);
+}
+
+Boundary boundary(BoundaryKind kind, int ranks) {
+  return make_boundary(kind, {4096, 4096, 4096}, TensorFormat{DType::bf16, DType::fp32, 0}, ranks);
+}
+
+Knobs knobs_for(const Schedule& schedule, const std::string& transport) {
+  Knobs knobs(schedule.info().knobs);
+  knobs.set("order", std::string("rotated"));
+  knobs.set("transport", transport);
+  knobs.set("chunks", std::int64_t{4});
+  knobs.set("ctas", std::int64_t{8});
+  knobs.set("margin", std::int64_t{8});
+  return knobs;
+}
+
+TEST(HostSite, OneRankRunsAndItsPeersAreMemory) {
+  const Site site = host_site(4);
+  EXPECT_EQ(site.ranks(), 4);
+  EXPECT_EQ(site.running(), 1);
+  EXPECT_EQ(site.path(0, 2, 0), CopyPath::from_host);
+  EXPECT_EQ(site.path(0, 0, 3), CopyPath::to_host);
+}
+
+TEST(HostSite, NothingBeatsTheLinkAndEveryScheduleRunsByEveryMover) {
+  const Site site = host_site(2);
+  for (const BoundaryKind kind : {BoundaryKind::ag_gemm, BoundaryKind::gemm_rs}) {
+    const Boundary fused = boundary(kind, 2);
+    // Half of the rows cross the link.
+    const Bytes bytes = fused.collectives[0].message / 2;
+    for (const char* name : {"chunked", "device_flag"}) {
+      const Schedule* schedule = find_schedule(name);
+      for (const char* transport : {"copy_engine", "sm"}) {
+        const Knobs knobs = knobs_for(*schedule, transport);
+        ASSERT_TRUE(schedule->refusals(fused, knobs, site).empty()) << name << " " << transport;
+        const sim::Program program = boundary_program(fused, {schedule, knobs}, site);
+        const auto time = [&](const sim::Program& of) {
+          return sim::run(site.built.machine, of).end - TimePoint();
+        };
+        EXPECT_GE(time(sim::without_compute(program)), bytes / site.fabric.gpu_per_direction)
+            << name << " " << transport;
+        EXPECT_GE(time(program), time(sim::without_communication(program)));
+      }
+    }
+  }
+}
+
+TEST(HostSite, SlicedChunksAreRefused) {
+  const Site site = host_site(2);
+  const Schedule* schedule = find_schedule("chunked");
+  EXPECT_FALSE(
+      schedule->refusals(boundary(BoundaryKind::ag_gemm, 2), Knobs(schedule->info().knobs), site)
+          .empty());
+}
+
+GemmCost kernel_of(std::int64_t m, std::int64_t n) {
+  GemmCost cost;
+  cost.kernel.tile_m = m;
+  cost.kernel.tile_n = n;
+  cost.kernel.cluster_m = 2;
+  return cost;
+}
+
+TEST(TileWalk, CountsEveryTileOnceAndBeginsAtTheOwnRowsOfAGather) {
+  const ChunkPlan plan(4096, 2, 4, ChunkOrder::rotated, true);
+  const auto walk = tile_walk(plan, 1, true, 1000, kernel_of(128, 256));
+  std::int64_t tiles = 0;
+  for (const TileStretch& stretch : walk) tiles += stretch.tiles;
+  EXPECT_EQ(tiles, 4096 / 128 * 4);
+  // 2,048 own rows in one stretch; then groups of 1,024 rows of two chunks each, column by column.
+  EXPECT_EQ(walk.front(), (TileStretch{2048 / 128 * 4, {0}}));
+  EXPECT_EQ(walk[1], (TileStretch{4, {1}}));
+  EXPECT_EQ(walk[2], (TileStretch{4, {2}}));
+}
+
+TEST(TileWalk, AReductionOfFewRowsEndsAllItsChunksInTheLastColumn) {
+  const ChunkPlan plan(2048, 2, 2, ChunkOrder::rotated, false);
+  const auto walk = tile_walk(plan, 0, false, 1024, kernel_of(128, 256));
+  ASSERT_EQ(walk.size(), 4U * 3U);
+  EXPECT_EQ(walk.back().chunks, (std::vector<int>{2}));
+  EXPECT_EQ(walk[walk.size() - 3].chunks, (std::vector<int>{0}));
+}
+
+}  // namespace
+}  // namespace weft::model
