@@ -2,6 +2,7 @@
 #include "topologies/read_machine.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 #include "configs/reader/error.hpp"
 #include "configs/reader/strict_object.hpp"
 #include "sim/units/nearest.hpp"
+#include "topologies/import/topo_matrix.hpp"
 
 namespace weft::config {
 
@@ -257,6 +259,27 @@ void check_parts(StrictObject& object, const MachineFields& fields) {
   check_links(object, fields.spine_links, spine_parts, spec.nodes);
 }
 
+// A topology dump named as a machine lacks most of a machine's numbers: what to do about it is said
+// instead of what is wrong with its JSON.
+void refuse_dump(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string head(4096, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || head[first] == '{') return;
+  if (head[first] != '<' && !looks_like_topo_matrix(head)) return;
+  throw config::ConfigErrors({.file = file.string(),
+                              .line = 0,
+                              .column = 0,
+                              .json_pointer = {},
+                              .message = "a topology dump is no machine yet: it has no latencies, "
+                                         "and says little of its devices and memories",
+                              .hint = fmt::format("weft import {} --complete-from MACHINE -o "
+                                                  "machine.json",
+                                                  file.filename().string())});
+}
+
 std::vector<LinkSpec> links_of(const std::vector<NamedLinks>& named) {
   std::vector<LinkSpec> links;
   for (const NamedLinks& each : named) links.push_back(each.link);
@@ -266,6 +289,7 @@ std::vector<LinkSpec> links_of(const std::vector<NamedLinks>& named) {
 }  // namespace
 
 MachineFile read_machine(const std::filesystem::path& file, const config::SearchPath& search) {
+  refuse_dump(file);
   return read_machine(config::Document::load(file), search);
 }
 

@@ -177,6 +177,9 @@ const std::vector<Heavy>& heavy_headers() {
       {"CLI/", {{"tools/", 3}, {"kernels/measure/", 1}}},
       {"Eigen/", {{"calibration/", 4}}},
       {"boost/graph/", {{"topologies/", 3}}},
+      {"pugixml", {{"topologies/import/", 1}}},
+      {"yaml-cpp/", {{"models/import/", 1}, {"topologies/import/", 1}}},
+      {"sqlite3", {{"calibration/import/", 1}}},
   };
   return all;
 }

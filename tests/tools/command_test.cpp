@@ -96,7 +96,7 @@ constexpr const char* configs = "--configs configs ";
 TEST_F(Command, ExitsWithZeroAfterHelpAndVersion) {
   for (const char* arguments :
        {"--help", "simulate --help", "plan --help", "check --help", "schedules --help",
-        "machines --help", "schema --help", "--version", "version"}) {
+        "machines --help", "schema --help", "import --help", "--version", "version"}) {
     const Ran ran = weft(arguments);
     EXPECT_EQ(ran.code, 0) << arguments;
     EXPECT_FALSE(ran.out.empty()) << arguments;
@@ -219,6 +219,33 @@ TEST_F(Command, OutputIsTheSameEachTime) {
             second.out.substr(0, second.out.find("trace written")));
   EXPECT_EQ(text_of(folder_ / "a.json"), text_of(folder_ / "b.json"));
   EXPECT_EQ(first.out.find('\x1b'), std::string::npos);
+}
+
+TEST_F(Command, ImportsATopologyAndCompletesItOnRequestOnly) {
+  const std::string dump = "tests/fuzz/corpus/topo_matrix/h100x8.txt";
+  const Ran open = weft("import " + dump);
+  EXPECT_EQ(open.code, 0) << open.err;
+  EXPECT_THAT(open.err, HasSubstr("unknown: device"));
+  EXPECT_TRUE(at(Document::parse(open.out, "out").root(), "device").is_null());
+  const Ran whole = weft("import " + dump + " --complete-from h200x8x2 -o $T/machine.json");
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("from h200x8x2: profile: h200-sxm"));
+  EXPECT_EQ(weft("machines $T/machine.json").code, 0);
+  EXPECT_THAT(weft("machines " + dump).err, HasSubstr("a topology dump is no machine yet"));
+  EXPECT_THAT(shell("(" WEFT_PROGRAM " import - < " + dump + ")").out, HasSubstr("weft.machine/1"));
+}
+
+TEST_F(Command, ImportRefusesWhatItDoesNotKnow) {
+  write("note.txt", "nothing of the kind\n");
+  const Ran ran = weft("import $T/note.txt");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("looks like none of the formats"));
+  EXPECT_THAT(weft("import $T/note.txt --as topo").err, HasSubstr("did you mean \"topo-m\"?"));
+  EXPECT_EQ(weft("import $T/none.txt").code, 2);
+  const Ran other = weft("import tests/fuzz/corpus/topo_matrix/wrong_p2p.txt -o $T/machine.json");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("this is `nvidia-smi topo -p2p`"));
+  EXPECT_EQ(files(), std::set<std::string>{"note.txt"});
 }
 
 TEST_F(Command, CompletionsParse) {

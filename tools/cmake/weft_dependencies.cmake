@@ -8,6 +8,7 @@ find_package(Boost 1.74 REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(CLI11 2.1 REQUIRED)
 find_package(ZLIB 1.2 REQUIRED)
+find_package(pugixml 1.13 REQUIRED)
 
 if(WEFT_BUILD_TESTS)
   find_package(GTest 1.12 REQUIRED)

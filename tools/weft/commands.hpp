@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -94,7 +95,21 @@ struct SchemaOptions {
 };
 ExitCode schema(const SchemaOptions& options, Context& context);
 
+/// What `weft import` was asked.
+struct ImportOptions {
+  std::string file;                     ///< or "-"
+  std::optional<std::string> as;        ///< format, where it is not to be told from the text
+  std::optional<std::string> complete;  ///< machine that fills in what a dump does not say
+  std::optional<std::string> out;       ///< file
+};
+ExitCode import_file(const ImportOptions& options, Context& context);
+
 ExitCode version(Context& context);
+
+/// Machine files by name, from every folder that is searched; the first of a name counts.
+[[nodiscard]] std::map<std::string, std::filesystem::path> machine_files(const Context& context);
+/// The file of a machine by name or path; throws UsageError with the names there are.
+[[nodiscard]] std::filesystem::path machine_file(const std::string& name, const Context& context);
 
 /// Reads a scenario and applies what was pinned; throws config::ConfigErrors, or UsageError for a bad pin.
 [[nodiscard]] model::Scenario load_scenario(const std::string& file, const Pinned& pinned,

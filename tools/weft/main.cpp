@@ -54,6 +54,7 @@ struct Arguments {
   MachinesOptions machines;
   AccuracyOptions accuracy;
   SchemaOptions schema;
+  ImportOptions import_file;
   std::string shell;
 };
 
@@ -129,6 +130,14 @@ void describe(CLI::App& app, Arguments& a) {
                        "Plot predicted against measured times to this file");
   CLI::App* schema = app.add_subcommand("schema", "Print what a file format accepts");
   schema->add_option("name", a.schema.name, "scenario, machine, device, profile, lock");
+  CLI::App* import_file = app.add_subcommand(
+      "import", "Read a topology dump, a benchmark log, a trace or another tool's config");
+  import_file->add_option("file", a.import_file.file, "The file, or - for the input stream")
+      ->required();
+  import_file->add_option("--as", a.import_file.as, "Its format, if the text does not tell");
+  import_file->add_option("--complete-from", a.import_file.complete,
+                          "Fill in what a topology dump does not say from this machine");
+  import_file->add_option("-o,--output", a.import_file.out, "Write what it becomes to this file");
   app.add_subcommand("version", "Print version, commit and build");
   CLI::App* completion =
       app.add_subcommand("completion", "Print a completion script: source <(weft completion bash)");
@@ -145,6 +154,7 @@ ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   if (app.got_subcommand("machines")) return machines(a.machines, context);
   if (app.got_subcommand("accuracy")) return accuracy(a.accuracy, context);
   if (app.got_subcommand("schema")) return schema(a.schema, context);
+  if (app.got_subcommand("import")) return import_file(a.import_file, context);
   if (app.got_subcommand("completion")) {
     context.out << completion_script(a.shell, app);
     return ExitCode::ok;

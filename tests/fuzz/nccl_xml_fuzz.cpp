@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a NCCL topology: a survey that can be drafted, or ConfigErrors.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "configs/reader/error.hpp"
+#include "topologies/import/draft.hpp"
+#include "topologies/import/nccl_xml.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace weft;
+  try {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    const topology::Survey survey = topology::read_nccl_xml(text, "topo.xml");
+    if (survey.gpus.empty() || survey.numa.empty()) __builtin_trap();
+    if (topology::draft_machine(survey).unknown.empty()) __builtin_trap();
+    if (topology::describe(survey).empty()) __builtin_trap();
+  } catch (const config::ConfigErrors&) {
+    return 0;
+  }
+  return 0;
+}

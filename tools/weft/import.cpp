@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft import`: finds out what a file is and hands it to that format.
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "configs/reader/atomic_file.hpp"
+#include "configs/reader/document.hpp"
+#include "sim/units/nearest.hpp"
+#include "tools/weft/import_formats.hpp"
+#include "topologies/import/topo_matrix.hpp"
+
+namespace weft::tool {
+namespace {
+
+constexpr std::size_t kHead = std::size_t{64} << 10;
+constexpr Bytes kLargest = Bytes::from(std::int64_t{256} << 20);
+
+bool looks_like_xml(std::string_view head) {
+  return head.find_first_not_of(" \t\r\n\xEF\xBB\xBF") == head.find('<') &&
+         head.find('<') != head.npos;
+}
+
+std::string head_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string head(kHead, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  return head;
+}
+
+std::string names() {
+  std::vector<std::string> lines;
+  for (const ImportFormat& format : import_formats()) {
+    lines.push_back(fmt::format("{:<12} {}", format.name, format.what));
+  }
+  return fmt::format("\n  {}", fmt::join(lines, "\n  "));
+}
+
+const ImportFormat& format_named(const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const ImportFormat& format : import_formats()) {
+    if (format.name == name) return format;
+    known.push_back(format.name);
+  }
+  const auto nearest = nearest_name(name, known);
+  throw UsageError(fmt::format("there is no format \"{}\"{}; formats:{}", name,
+                               nearest ? fmt::format(" (did you mean \"{}\"?)", *nearest) : "",
+                               names()));
+}
+
+const ImportFormat& format_of(const std::string& name, std::string_view head) {
+  for (const ImportFormat& format : import_formats()) {
+    if (format.looks_like(head)) return format;
+  }
+  throw UsageError(
+      fmt::format("{}: its text looks like none of the formats that are read; name it "
+                  "with --as, or see docs/formats.md. Formats:{}",
+                  name, names()));
+}
+
+}  // namespace
+
+const std::vector<ImportFormat>& import_formats() {
+  static const std::vector<ImportFormat> formats = {
+      {"nccl-xml", "NCCL's topology XML", looks_like_xml, import_nccl_xml},
+      {"topo-m", "`nvidia-smi topo -m`", topology::looks_like_topo_matrix, import_topo_matrix},
+  };
+  return formats;
+}
+
+void print_notes(const std::vector<config::ConfigError>& notes, Context& context) {
+  for (const config::ConfigError& note : notes) {
+    context.err << "note: " << config::to_string(note) << '\n';
+  }
+}
+
+void deliver(const std::string& text, const ImportInput& input, Context& context) {
+  if (!input.options.out) {
+    context.out << text;
+    return;
+  }
+  config::write_file(*input.options.out, text);
+  context.err << "written to " << *input.options.out << '\n';
+}
+
+ExitCode import_file(const ImportOptions& options, Context& context) {
+  ImportInput input{options.file, {}, options};
+  if (options.file == "-") {
+    input.name = "stdin";
+    input.text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else if (!std::filesystem::is_regular_file(options.file)) {
+    throw UsageError(fmt::format("there is no file {}", options.file));
+  }
+  const std::string head =
+      options.file == "-" ? input.text.substr(0, kHead) : head_of(options.file);
+  const ImportFormat& format = options.as ? format_named(*options.as) : format_of(input.name, head);
+  if (format.streams && options.file == "-") {
+    throw UsageError(fmt::format("{} is read from a file, not from the input stream", format.what));
+  }
+  if (!format.streams && options.file != "-")
+    input.text = config::read_text(options.file, kLargest);
+  return format.run(input, context);
+}
+
+}  // namespace weft::tool

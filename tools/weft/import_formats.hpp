@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formats of `weft import`: how each is told from its first bytes, and what becomes of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "configs/reader/error.hpp"
+#include "tools/weft/commands.hpp"
+
+namespace weft::tool {
+
+/// A file to import: its name, and its text unless the format reads files of any length itself.
+struct ImportInput {
+  std::string name;
+  std::string text;
+  const ImportOptions& options;
+};
+
+struct ImportFormat {
+  std::string_view name;
+  std::string_view what;
+  /// Whether the first bytes of a file (64 KiB at most) look like it, or like what is mistaken for it.
+  bool (*looks_like)(std::string_view head);
+  ExitCode (*run)(const ImportInput& input, Context& context);
+  bool streams = false;  ///< reads the file itself: text stays empty
+};
+
+/// Every format, in the order in which they are tried.
+[[nodiscard]] const std::vector<ImportFormat>& import_formats();
+
+/// Prints notes to the error stream, one a line.
+void print_notes(const std::vector<config::ConfigError>& notes, Context& context);
+
+/// Writes to the file that was asked for, or to the output.
+void deliver(const std::string& text, const ImportInput& input, Context& context);
+
+ExitCode import_topo_matrix(const ImportInput& input, Context& context);
+ExitCode import_nccl_xml(const ImportInput& input, Context& context);
+
+}  // namespace weft::tool
