@@ -286,7 +286,8 @@ void Runner::run_gemm(Stage& stage, const Job& job, JobResult& result) {
       result.refusals.push_back("gemm by " + what.library + ": " + error.what());
     }
   }
-  const std::vector<Times> times = stage.timer().interleave(work, job.warm_up, job.repetitions);
+  const std::vector<Times> times =
+      stage.timer().interleave(work, job.warm_up, job.repetitions, job.rest);
   for (std::size_t i = 0; i < work.size(); ++i) {
     Sample sample = sample_of(prepared[i].what, times[i]);
     sample.kernel = prepared[i].kernel;

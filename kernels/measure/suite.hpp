@@ -45,6 +45,7 @@ struct Suite {
   int priority = 0;  ///< lower runs first
   int repetitions = 20;
   int warm_up = 2;
+  int rest = 0;  ///< of products: idle time after each repetition, in repetitions
   std::vector<ModelShape> models;
   std::vector<std::string> boundaries;
   std::vector<std::int64_t> tokens;
@@ -76,6 +77,7 @@ struct Job {
   std::vector<calibration::Case> cases;
   int repetitions = 20;
   int warm_up = 2;
+  int rest = 0;
   int priority = 0;
   double estimated_seconds = 0;
 };

@@ -48,12 +48,14 @@ Job job_of(const Suite& suite, std::vector<Case> cases) {
   job.cases = std::move(cases);
   job.repetitions = suite.repetitions;
   job.warm_up = suite.warm_up;
+  job.rest = suite.rest;
   job.priority = suite.priority;
   // Preparing and checking a case takes about as long as a few repetitions.
   constexpr double kPreparation = 0.004;
   for (const Case& what : job.cases)
     job.estimated_seconds +=
-        kPreparation + estimated_seconds(what) * (suite.repetitions + suite.warm_up + 1);
+        kPreparation +
+        estimated_seconds(what) * ((1 + suite.rest) * suite.repetitions + suite.warm_up + 1);
   return job;
 }
 

@@ -2,7 +2,9 @@
 #include "kernels/measure/timer.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "kernels/memory/check.hpp"
 
@@ -39,8 +41,8 @@ void Timer::open_gate() {
   std::atomic_ref<Signal>(*gate_).store(opened_, std::memory_order_release);
 }
 
-std::vector<Times> Timer::interleave(const std::vector<Enqueue>& work, int warm_up,
-                                     int repetitions) {
+std::vector<Times> Timer::interleave(const std::vector<Enqueue>& work, int warm_up, int repetitions,
+                                     int rest) {
   memory_.enter(rank_);
   std::vector<Times> times(work.size());
   for (int i = -warm_up; i < repetitions; ++i) {
@@ -60,6 +62,11 @@ std::vector<Times> Timer::interleave(const std::vector<Enqueue>& work, int warm_
       }
       if (gated) open_gate();
       if (gated) times[w].began_ns.push_back(steady_ns());
+      if (rest > 0) {
+        const std::int64_t began = steady_ns();
+        WEFT_CUDA(cudaStreamSynchronize(stream_));
+        std::this_thread::sleep_for(std::chrono::nanoseconds(rest * (steady_ns() - began)));
+      }
     }
   }
   WEFT_CUDA(cudaStreamSynchronize(stream_));

@@ -33,8 +33,11 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  /// Runs the pieces of work in turn, `warm_up` times untimed and then `repetitions` times.
-  std::vector<Times> interleave(const std::vector<Enqueue>& work, int warm_up, int repetitions);
+  /// Runs the pieces of work in turn, `warm_up` times untimed and then `repetitions` times, each followed by
+  /// `rest` times as long without work: the device then draws less than its power limit on average, and its
+  /// clock is that of work which comes now and then, instead of what earlier work left of the limit.
+  std::vector<Times> interleave(const std::vector<Enqueue>& work, int warm_up, int repetitions,
+                                int rest = 0);
   /// One piece alone.
   Times measure(const Enqueue& work, int warm_up, int repetitions);
   /// Enqueues once, and waits for the end.

@@ -51,8 +51,8 @@ TEST(CommittedSamples, WereCheckedWhereTheyComputeAnOutput) {
   for (const Sample& sample : committed().samples) {
     const std::string& figure = sample.what.figure;
     const bool whole = figure == "C" || figure == "D" || sample.what.suite == "gemm" ||
-                       sample.what.suite == "gemm-sms" || sample.what.suite == "interference" ||
-                       sample.what.suite == "collectives";
+                       sample.what.suite == "gemm-sms" || sample.what.suite == "gemm-sustained" ||
+                       sample.what.suite == "interference" || sample.what.suite == "collectives";
     EXPECT_EQ(sample.check.has_value(), whole) << sample.what.suite << " " << figure;
   }
 }
