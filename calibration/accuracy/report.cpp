@@ -50,8 +50,12 @@ double covered(const std::vector<Point>& points, const std::function<Interval(st
 /// What is asked and known of one GPU, and profiles of folds as they are needed.
 class Bench {
  public:
-  Bench(const model::Profile& profile, const Evidence& evidence, const Fit& fit)
-      : profile_(profile), fit_(fit), all_(evidence.of_gpu(gpu_name(profile.name))) {
+  Bench(const model::Profile& profile, const Evidence& evidence, const Fit& fit,
+        const topology::MachineSpec* machine)
+      : profile_(profile),
+        fit_(fit),
+        machine_(machine),
+        all_(evidence.of_gpu(gpu_name(profile.name))) {
     for (const Observation& seen : all_) {
       if (part_of(seen.what(), seen.published) == Part::fit) fit_rows_.push_back(seen);
     }
@@ -67,7 +71,7 @@ class Bench {
           asked.push_back(seen);
         }
       }
-      if (!asked.empty()) use(0, Knowledge{profile_, fit_rows_}, asked);
+      if (!asked.empty()) use(0, Knowledge{profile_, fit_rows_, machine_}, asked);
       return;
     }
     const Grouping grouping = row.grouping();
@@ -78,7 +82,7 @@ class Bench {
       }
       if (asked.empty()) continue;
       const Fold& without = without_fold(grouping, fold);
-      use(fold, Knowledge{without.profile, without.samples}, asked);
+      use(fold, Knowledge{without.profile, without.samples, machine_}, asked);
     }
   }
 
@@ -101,6 +105,7 @@ class Bench {
 
   const model::Profile& profile_;
   const Fit& fit_;
+  const topology::MachineSpec* machine_;
   std::vector<Observation> all_, fit_rows_;
   std::map<std::pair<Grouping, int>, Fold> folds_;
 };
@@ -222,7 +227,7 @@ DecisionRow summarise_decisions(DecisionClaim claim, std::vector<Decision> decis
 
 Report make_report(const model::Profile& profile, const Evidence& evidence, const Fit& fit,
                    const ReportOptions& options) {
-  Bench bench(profile, evidence, fit);
+  Bench bench(profile, evidence, fit, options.machine ? &*options.machine : nullptr);
   Report report;
   report.split = options.split;
   report.profile = profile.name;

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibration/accuracy/evidence.hpp"
 #include "calibration/accuracy/row.hpp"
 #include "models/profile/profile.hpp"
+#include "topologies/machine_spec.hpp"
 
 namespace weft::calibration {
 
@@ -52,6 +54,7 @@ struct ReportOptions {
   Split split = Split::loo;
   bool against = false;             ///< baselines too
   std::vector<std::string> only{};  ///< rows whose name contains one of these; empty: all
+  std::optional<topology::MachineSpec> machine{};  ///< for boundaries, on its first device
 };
 
 /// Makes the report of one GPU. `fit` makes the profile of each fold; the held-out samples are looked at only

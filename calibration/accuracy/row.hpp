@@ -12,6 +12,7 @@
 #include "calibration/accuracy/evidence.hpp"
 #include "calibration/accuracy/split.hpp"
 #include "models/profile/profile.hpp"
+#include "topologies/machine_spec.hpp"
 
 namespace weft::calibration {
 
@@ -19,6 +20,8 @@ namespace weft::calibration {
 struct Knowledge {
   const model::Profile& profile;
   const std::vector<Observation>& samples;
+  const topology::MachineSpec* machine =
+      nullptr;  ///< that boundaries were measured on; none: unknown
 };
 
 /// One prediction beside its measurement.

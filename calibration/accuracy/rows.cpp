@@ -8,11 +8,13 @@ std::vector<std::unique_ptr<ErrorTableRow>> error_rows() {
   std::vector<std::unique_ptr<ErrorTableRow>> rows;
   add_gemm_rows(rows);
   add_collective_rows(rows);
+  add_pipeline_rows(rows);
   return rows;
 }
 
 std::vector<std::unique_ptr<DecisionTableRow>> decision_rows() {
   std::vector<std::unique_ptr<DecisionTableRow>> rows;
+  add_boundary_decisions(rows);
   return rows;
 }
 

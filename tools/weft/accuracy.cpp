@@ -15,6 +15,7 @@
 #include "tools/views/accuracy_view.hpp"
 #include "tools/weft/build_info.hpp"
 #include "tools/weft/commands.hpp"
+#include "topologies/read_machine.hpp"
 
 namespace weft::tool {
 
@@ -35,6 +36,12 @@ model::Profile load_profile_named(const std::string& name, const Context& contex
   throw UsageError(fmt::format("there is no profile \"{}\"", name));
 }
 
+topology::MachineSpec machine_named(const std::string& name, const Context& context) {
+  const auto found = config::resolve(name, {}, context.search);
+  if (found.file) return topology::read_machine(*found.file, context.search).spec;
+  throw UsageError(fmt::format("there is no machine \"{}\"", name));
+}
+
 ExitCode accuracy(const AccuracyOptions& options, Context& context) {
   if (options.recorded) {
     context.out << calibration::markdown(calibration::load_final(options.results));
@@ -47,7 +54,8 @@ ExitCode accuracy(const AccuracyOptions& options, Context& context) {
   const calibration::ReportOptions asked{
       .split = options.final ? calibration::Split::final : calibration::Split::loo,
       .against = options.against,
-      .only = options.only};
+      .only = options.only,
+      .machine = machine_named(options.machine, context)};
   const calibration::Report report =
       calibration::make_report(profile, evidence, calibration::fit_profile, asked);
   if (options.final) calibration::record_final(options.results, report, now());

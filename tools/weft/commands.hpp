@@ -81,6 +81,7 @@ ExitCode machines(const MachinesOptions& options, Context& context);
 struct AccuracyOptions {
   std::vector<std::string> samples;  ///< files or folders
   std::string profile = "configs/profiles/h200-sxm.json";
+  std::string machine = "configs/machines/h200x8.json";
   bool against = false;
   bool final = false;
   bool recorded = false;           ///< print the recorded final report, read no sample

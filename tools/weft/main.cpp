@@ -118,6 +118,10 @@ void describe(CLI::App& app, Arguments& a) {
                        "Sample files, published tables, or folders of them");
   accuracy->add_option("--profile", a.accuracy.profile, "A weft.profile/1 file")
       ->capture_default_str();
+  accuracy
+      ->add_option("--machine", a.accuracy.machine,
+                   "The weft.machine/1 file whose first device was measured")
+      ->capture_default_str();
   accuracy->add_flag("--against", a.accuracy.against, "Baselines too");
   accuracy->add_flag("--final", a.accuracy.final,
                      "Predict the held-out samples, and record that it was done");

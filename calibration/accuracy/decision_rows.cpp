@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which cell of a boundary would be picked, against exhaustive measurement.
+//
+// A case is a boundary of one library; its cells are all that was measured of it: serial and every schedule, mover,
+// chunk count and margin. The pick is the cell of the least predicted time, by its worse mode. Truth is the set that
+// was measured again in separate runs: regret is the pick's time there over the best one's; a pick that was not
+// measured again takes its first time over the best one's first. Noise is how far the runs of a cell differ: the
+// median over the cells that were measured again of (most - least) / median.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "calibration/accuracy/rows.hpp"
+#include "calibration/predict/conditions.hpp"
+#include "calibration/predict/predictor.hpp"
+
+namespace weft::calibration {
+
+namespace {
+
+/// Overlap or not counts where the two differ by more than this.
+constexpr double kVerdictMargin = 0.03;
+
+struct Cell {
+  Case what;
+  std::optional<Duration> first;
+  std::vector<Duration> again;  ///< one a separate run
+  Duration predicted;
+
+  [[nodiscard]] bool serial() const { return what.figure == "C"; }
+  [[nodiscard]] Duration truth() const { return median(again); }
+};
+
+using Cells = std::vector<Cell>;
+
+std::string case_of(const Case& what) {
+  const Shape& s = *what.shape;
+  return fmt::format("{} {} {}x{}x{} {}", what.model, what.boundary, s.m, s.n, s.k, what.library);
+}
+
+std::string cell_of(const Case& what) {
+  return fmt::format("{} {} {} {} {} {}", what.figure, what.schedule, what.transport,
+                     what.chunks.value_or(0), what.margin.value_or(0), what.ctas.value_or(0));
+}
+
+double over(Duration a, Duration b) {
+  return ratio(a, b) - 1;
+}
+
+template <class Time>
+const Cell* least(const Cells& cells, const Time& time) {
+  const Cell* best = nullptr;
+  std::optional<Duration> least_time;
+  for (const Cell& cell : cells) {
+    const std::optional<Duration> its = time(cell);
+    if (its && (!least_time || *its < *least_time)) {
+      least_time = its;
+      best = &cell;
+    }
+  }
+  return best;
+}
+
+double noise_of(const Cells& cells) {
+  std::vector<double> spreads;
+  for (const Cell& cell : cells) {
+    if (cell.again.size() < 2) continue;
+    const auto [low, high] = std::minmax_element(cell.again.begin(), cell.again.end());
+    spreads.push_back(ratio(*high - *low, cell.truth()));
+  }
+  if (spreads.empty()) return 0;
+  std::sort(spreads.begin(), spreads.end());
+  return spreads[spreads.size() / 2];
+}
+
+std::optional<Decision> judge(const std::string& label, const Cells& cells) {
+  const auto truth = [](const Cell& cell) {
+    return cell.again.empty() ? std::optional<Duration>() : cell.truth();
+  };
+  const auto predicted = [](const Cell& cell) { return std::optional(cell.predicted); };
+  const auto among = [](bool serial, const auto& time) {
+    return [serial, &time](const Cell& cell) {
+      return cell.serial() == serial ? time(cell) : std::optional<Duration>();
+    };
+  };
+  const Cell* pick = least(cells, predicted);
+  const Cell* best = least(cells, truth);
+  if (pick == nullptr || best == nullptr) return std::nullopt;
+  Decision decision;
+  decision.label = fmt::format("{}: {}, best {}", label, cell_of(pick->what), cell_of(best->what));
+  decision.noise = noise_of(cells);
+  if (!pick->again.empty()) {
+    decision.regret = over(pick->truth(), best->truth());
+  } else if (pick->first && best->first) {
+    decision.regret = over(*pick->first, *best->first);
+  } else {
+    return std::nullopt;
+  }
+  const Cell* overlapped = least(cells, among(false, truth));
+  const Cell* serial = least(cells, among(true, truth));
+  if (overlapped != nullptr && serial != nullptr) {
+    const double gain = over(serial->truth(), overlapped->truth());
+    if (std::abs(gain) > kVerdictMargin) decision.verdict_right = pick->serial() == (gain < 0);
+  }
+  return decision;
+}
+
+class BoundaryDecisions final : public DecisionTableRow {
+ public:
+  BoundaryDecisions(DecisionClaim claim, std::string library)
+      : claim_(std::move(claim)), library_(std::move(library)) {}
+
+  DecisionClaim claim() const override { return claim_; }
+  bool takes(const Observation& seen) const override {
+    const Case& what = seen.what();
+    return !seen.published && what.suite == "decision" && what.library == library_ && what.shape &&
+           (what.figure == "C" || what.figure == "D");
+  }
+  std::vector<Decision> decide(const Knowledge& knowledge,
+                               const std::vector<Observation>& asked) const override {
+    std::vector<Decision> decisions;
+    if (knowledge.machine == nullptr) return decisions;
+    Predictor predictor(*knowledge.machine, knowledge.profile);
+    const int boost = highest_clock(knowledge.samples);
+    std::map<std::string, std::vector<Observation>> cases;
+    for (const Observation& seen : asked) cases[case_of(seen.what())].push_back(seen);
+    for (const auto& [label, seen] : cases) {
+      if (const auto decision = judge(label, cells_of(seen, boost, predictor)))
+        decisions.push_back(*decision);
+    }
+    return decisions;
+  }
+
+ private:
+  // The clock is one for all cells of a case, so that no cell's own measurement is known.
+  static Cells cells_of(const std::vector<Observation>& seen, int boost, Predictor& predictor) {
+    std::map<std::string, Cell> cells;
+    std::vector<std::int64_t> speeds;
+    for (const Observation& one : seen) {
+      Cell& cell = cells[cell_of(one.what())];
+      if (one.what().pass) {
+        cell.again.push_back(one.time());
+      } else {
+        cell.first = one.time();
+        speeds.push_back(speed_permille(*one.sample, boost));
+      }
+      cell.what = one.what();
+    }
+    std::sort(speeds.begin(), speeds.end());
+    const std::int64_t speed = speeds.empty() ? 1000 : speeds[speeds.size() / 2];
+    Cells all;
+    for (auto& [name, cell] : cells) {
+      const auto predicted = predictor.predict(cell.what, {}, speed);
+      if (!predicted) continue;
+      cell.predicted = predicted->worst();
+      all.push_back(std::move(cell));
+    }
+    return all;
+  }
+
+  DecisionClaim claim_;
+  std::string library_;
+};
+
+}  // namespace
+
+void add_boundary_decisions(DecisionRows& rows) {
+  rows.push_back(std::make_unique<BoundaryDecisions>(DecisionClaim{.name = "host link, our kernels",
+                                                                   .within_1pct = 0.90,
+                                                                   .regret_mean = 0.005,
+                                                                   .regret_p95 = 0.02,
+                                                                   .regret_max = 0.06},
+                                                     "weft"));
+  rows.push_back(
+      std::make_unique<BoundaryDecisions>(DecisionClaim{.name = "host link, cuBLASLt chunks",
+                                                        .within_1pct = 0.80,
+                                                        .regret_mean = 0.01,
+                                                        .regret_p95 = 0.04,
+                                                        .regret_max = 0.06},
+                                          "cublaslt"));
+}
+
+}  // namespace weft::calibration

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole boundaries: the time of a case's schedule, predicted by expanding it on the machine of its back end and
+// running the engine (calibration/predict). The SM clock of the measurement is a condition of it, not predicted.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "calibration/accuracy/rows.hpp"
+#include "calibration/predict/conditions.hpp"
+#include "calibration/predict/predictor.hpp"
+
+namespace weft::calibration {
+
+namespace {
+
+/// What the cases of a row have in common; empty: anything.
+struct Kind {
+  std::string backend, library, schedule, transport;
+  enum class Margin : std::uint8_t { any, some, none } margin = Margin::any;
+};
+
+class PipelineRow final : public ErrorTableRow {
+ public:
+  PipelineRow(ErrorClaim claim, Kind kind, bool by_mode = false)
+      : claim_(std::move(claim)), kind_(std::move(kind)), by_mode_(by_mode) {}
+
+  ErrorClaim claim() const override { return claim_; }
+  bool takes(const Observation& seen) const override {
+    const Case& what = seen.what();
+    const auto fits = [](const std::string& wanted, const std::string& is) {
+      return wanted.empty() || wanted == is;
+    };
+    const bool margin = what.margin.value_or(0) > 0;
+    return !seen.published && what.figure == "D" && !what.pass && what.shape &&
+           fits(kind_.backend, what.backend) && fits(kind_.library, what.library) &&
+           fits(kind_.schedule, what.schedule) && fits(kind_.transport, what.transport) &&
+           (kind_.margin == Kind::Margin::any || margin == (kind_.margin == Kind::Margin::some));
+  }
+  std::vector<Point> predict(const Knowledge& knowledge,
+                             const std::vector<Observation>& asked) const override {
+    std::vector<Point> points;
+    if (knowledge.machine == nullptr) return points;
+    Predictor predictor(*knowledge.machine, knowledge.profile);
+    const int boost = highest_clock(knowledge.samples);
+    for (const Observation& seen : asked) {
+      const auto predicted =
+          predictor.predict(seen.what(), {}, speed_permille(*seen.sample, boost));
+      if (!predicted) continue;
+      const std::string label = label_of(seen.what());
+      if (!by_mode_) {
+        points.push_back({label, predicted->expected(), seen.time(), seen.held});
+        continue;
+      }
+      for (const Mode& mode : modes(seen.sample->times)) {
+        points.push_back({label, nearest(*predicted, mode.median), mode.median, seen.held});
+      }
+    }
+    return points;
+  }
+
+ private:
+  static std::string label_of(const Case& what) {
+    const Shape& s = *what.shape;
+    return fmt::format("{} {}x{}x{} {} {} {} by {}, {} chunks, margin {}", what.operation, s.m, s.n,
+                       s.k, what.library, what.backend, what.schedule, what.transport,
+                       what.chunks.value_or(0), what.margin.value_or(0));
+  }
+  static Duration nearest(const PredictedCase& predicted, Duration measured) {
+    return std::min_element(predicted.modes.begin(), predicted.modes.end(),
+                            [&](const PredictedMode& a, const PredictedMode& b) {
+                              return std::abs((a.time - measured).ps()) <
+                                     std::abs((b.time - measured).ps());
+                            })
+        ->time;
+  }
+
+  ErrorClaim claim_;
+  Kind kind_;
+  bool by_mode_;
+};
+
+}  // namespace
+
+void add_pipeline_rows(ErrorRows& rows) {
+  using Margin = Kind::Margin;
+  const auto add = [&rows](std::string name, double median, double p95, Kind kind,
+                           bool by_mode = false) {
+    rows.push_back(std::make_unique<PipelineRow>(
+        ErrorClaim{.name = std::move(name), .median = median, .p95 = p95}, std::move(kind),
+        by_mode));
+  };
+  add("chunked by copy engine over the host link, our kernels", 0.01, 0.04,
+      {"host_link", "weft", "chunked", "copy_engine", Margin::any});
+  add("chunked by copy engine over the host link, cuBLASLt", 0.02, 0.08,
+      {"host_link", "cublaslt", "chunked", "copy_engine", Margin::any});
+  add("device flags over the host link, by copy engine", 0.02, 0.05,
+      {"host_link", "weft", "device_flag", "copy_engine", Margin::any});
+  add("device flags over the host link, by SMs with a margin", 0.02, 0.05,
+      {"host_link", "weft", "device_flag", "sm", Margin::some});
+  add("chunked by SMs over the host link, with a margin", 0.03, 0.09,
+      {"host_link", "", "chunked", "sm", Margin::some});
+  add("chunked by SMs over the host link, without a margin, by mode", 0.03, 0.09,
+      {"host_link", "", "chunked", "sm", Margin::none}, true);
+  add("virtual ranks, 2..8", 0.04, 0.10, {"virtual_ranks", "", "", "", Margin::any});
+}
+
+}  // namespace weft::calibration
