@@ -166,7 +166,8 @@ Run read_run(StrictObject& object) {
   run.started = text(object, {"started", "UTC, ISO 8601"});
   run.device = object.required<std::string>({"device", "name of the GPU"});
   run.devices = object.required<int>({"devices", "GPUs"}, at_least(1));
-  run.sms = object.required<int>({"sms", "SMs of a GPU"}, at_least(1));
+  run.sms =
+      object.optional<int>({"sms", "SMs of a GPU; absent: not known"}, at_least(1)).value_or(0);
   run.driver = text(object, {"driver", "driver version"});
   run.cuda = text(object, {"cuda", "CUDA runtime version"});
   run.cublaslt = text(object, {"cublaslt", "cuBLASLt version"});

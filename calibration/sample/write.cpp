@@ -106,7 +106,7 @@ std::string to_line(const Run& run) {
   put(object, "started", run.started);
   put(object, "device", run.device);
   object.set("devices", run.devices);
-  object.set("sms", run.sms);
+  put_positive(object, "sms", run.sms);
   put(object, "driver", run.driver);
   put(object, "cuda", run.cuda);
   put(object, "cublaslt", run.cublaslt);

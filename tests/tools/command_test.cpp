@@ -94,9 +94,9 @@ class Command : public testing::Test {
 constexpr const char* configs = "--configs configs ";
 
 TEST_F(Command, ExitsWithZeroAfterHelpAndVersion) {
-  for (const char* arguments :
-       {"--help", "simulate --help", "plan --help", "check --help", "schedules --help",
-        "machines --help", "schema --help", "import --help", "--version", "version"}) {
+  for (const char* arguments : {"--help", "simulate --help", "plan --help", "check --help",
+                                "schedules --help", "machines --help", "schema --help",
+                                "import --help", "diff --help", "--version", "version"}) {
     const Ran ran = weft(arguments);
     EXPECT_EQ(ran.code, 0) << arguments;
     EXPECT_FALSE(ran.out.empty()) << arguments;
@@ -233,6 +233,21 @@ TEST_F(Command, ImportsATopologyAndCompletesItOnRequestOnly) {
   EXPECT_EQ(weft("machines $T/machine.json").code, 0);
   EXPECT_THAT(weft("machines " + dump).err, HasSubstr("a topology dump is no machine yet"));
   EXPECT_THAT(shell("(" WEFT_PROGRAM " import - < " + dump + ")").out, HasSubstr("weft.machine/1"));
+}
+
+TEST_F(Command, ImportsLogsAndTraces) {
+  const Ran log = weft("import tests/fuzz/corpus/nccl_tests/all_reduce_8.txt -o $T/s.jsonl.gz");
+  EXPECT_EQ(log.code, 0) << log.err;
+  EXPECT_THAT(log.err, HasSubstr("18 samples, 8 ranks"));
+  EXPECT_EQ(files(), std::set<std::string>{"s.jsonl.gz"});
+  const Ran trace = weft("--format json import tests/fuzz/corpus/kineto/new.json.gz");
+  EXPECT_EQ(trace.code, 0) << trace.err;
+  const Document document = Document::parse(trace.out, "out");
+  EXPECT_EQ(at(at(document.root(), "devices").items()[0], "exposed_ns").as_integer(), 125'000);
+  const Ran both =
+      weft("diff tests/fuzz/corpus/nsys/export.sqlite configs/scenarios/pipeline-4x3ms-2ms.json");
+  EXPECT_EQ(both.code, 0) << both.err;
+  EXPECT_THAT(both.out, HasSubstr("only ratios are compared"));
 }
 
 TEST_F(Command, ImportRefusesWhatItDoesNotKnow) {

@@ -9,6 +9,7 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(CLI11 2.1 REQUIRED)
 find_package(ZLIB 1.2 REQUIRED)
 find_package(pugixml 1.13 REQUIRED)
+find_package(SQLite3 3.40 REQUIRED)
 
 if(WEFT_BUILD_TESTS)
   find_package(GTest 1.12 REQUIRED)

@@ -105,6 +105,15 @@ struct ImportOptions {
 };
 ExitCode import_file(const ImportOptions& options, Context& context);
 
+/// What `weft diff` was asked.
+struct DiffOptions {
+  std::string trace;
+  std::string scenario;
+  Pinned pinned;
+  std::optional<double> steps;  ///< that the trace holds, or layers for a boundary's scenario
+};
+ExitCode diff(const DiffOptions& options, Context& context);
+
 ExitCode version(Context& context);
 
 /// Machine files by name, from every folder that is searched; the first of a name counts.

@@ -7,6 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/import/kineto.hpp"
+#include "calibration/import/nccl_tests.hpp"
+#include "calibration/import/nsys.hpp"
 #include "configs/reader/atomic_file.hpp"
 #include "configs/reader/document.hpp"
 #include "sim/units/nearest.hpp"
@@ -67,6 +70,13 @@ const ImportFormat& format_of(const std::string& name, std::string_view head) {
 const std::vector<ImportFormat>& import_formats() {
   static const std::vector<ImportFormat> formats = {
       {"nccl-xml", "NCCL's topology XML", looks_like_xml, import_nccl_xml},
+      {"nsys-sqlite", "Nsight Systems, `nsys export --type sqlite`", calibration::looks_like_sqlite,
+       import_nsys_sqlite, true},
+      {"kineto", "trace of the PyTorch profiler, plain or gzip", calibration::looks_like_trace,
+       import_kineto, true},
+      {"nsys-csv", "Nsight Systems, `nsys stats --report cuda_gpu_trace --format csv`",
+       calibration::looks_like_nsys_csv, import_nsys_csv},
+      {"nccl-tests", "log of nccl-tests", calibration::looks_like_nccl_tests, import_nccl_tests},
       {"topo-m", "`nvidia-smi topo -m`", topology::looks_like_topo_matrix, import_topo_matrix},
   };
   return formats;

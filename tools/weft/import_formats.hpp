@@ -38,5 +38,9 @@ void deliver(const std::string& text, const ImportInput& input, Context& context
 
 ExitCode import_topo_matrix(const ImportInput& input, Context& context);
 ExitCode import_nccl_xml(const ImportInput& input, Context& context);
+ExitCode import_nccl_tests(const ImportInput& input, Context& context);
+ExitCode import_kineto(const ImportInput& input, Context& context);
+ExitCode import_nsys_sqlite(const ImportInput& input, Context& context);
+ExitCode import_nsys_csv(const ImportInput& input, Context& context);
 
 }  // namespace weft::tool

@@ -55,6 +55,7 @@ struct Arguments {
   AccuracyOptions accuracy;
   SchemaOptions schema;
   ImportOptions import_file;
+  DiffOptions diff;
   std::string shell;
 };
 
@@ -142,6 +143,15 @@ void describe(CLI::App& app, Arguments& a) {
   import_file->add_option("--complete-from", a.import_file.complete,
                           "Fill in what a topology dump does not say from this machine");
   import_file->add_option("-o,--output", a.import_file.out, "Write what it becomes to this file");
+  CLI::App* diff =
+      app.add_subcommand("diff", "Set a recorded trace beside what a scenario predicts");
+  diff->add_option("trace", a.diff.trace, "Trace of the PyTorch profiler or of Nsight Systems")
+      ->required();
+  diff->add_option("scenario", a.diff.scenario, "A weft.scenario/1 file")->required();
+  add_pins(*diff, a.diff.pinned);
+  diff->add_option("--steps", a.diff.steps,
+                   "How many runs of the scenario the trace holds: times are compared too")
+      ->check(CLI::PositiveNumber);
   app.add_subcommand("version", "Print version, commit and build");
   CLI::App* completion =
       app.add_subcommand("completion", "Print a completion script: source <(weft completion bash)");
@@ -158,6 +168,7 @@ ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   if (app.got_subcommand("machines")) return machines(a.machines, context);
   if (app.got_subcommand("accuracy")) return accuracy(a.accuracy, context);
   if (app.got_subcommand("schema")) return schema(a.schema, context);
+  if (app.got_subcommand("diff")) return diff(a.diff, context);
   if (app.got_subcommand("import")) return import_file(a.import_file, context);
   if (app.got_subcommand("completion")) {
     context.out << completion_script(a.shell, app);
