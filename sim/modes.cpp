@@ -16,8 +16,9 @@ constexpr std::size_t kKindsInFull = 2;
 
 class Modes {
  public:
-  Modes(const Machine& machine, const Program& program, const RunOptions& options)
-      : machine_(machine), program_(program), options_(options) {}
+  Modes(const Machine& machine, const Program& program, const RunOptions& options,
+        Workspace* workspace)
+      : machine_(machine), program_(program), options_(options), workspace_(workspace) {}
 
   ModesResult explore() {
     // A run that goes the other way can meet kinds that were not known before: start over with
@@ -60,7 +61,7 @@ class Modes {
       const double chance = swap_chance(kinds_[i].gap);
       mode.share *= swapped(i) ? chance : 1 - chance;
     }
-    mode.result = run(machine_, program_, options);
+    mode.result = run(machine_, program_, options, {}, workspace_);
     mode.choices = options.races;
     for (const RaceMet& met : mode.result.races) {
       const bool known = std::any_of(kinds_.begin(), kinds_.end(),
@@ -78,13 +79,15 @@ class Modes {
   const Machine& machine_;
   const Program& program_;
   const RunOptions& options_;
+  Workspace* workspace_;
   std::vector<RaceMet> kinds_;
 };
 
 }  // namespace
 
-ModesResult run_modes(const Machine& machine, const Program& program, const RunOptions& options) {
-  return Modes(machine, program, options).explore();
+ModesResult run_modes(const Machine& machine, const Program& program, const RunOptions& options,
+                      Workspace* workspace) {
+  return Modes(machine, program, options, workspace).explore();
 }
 
 }  // namespace weft::sim

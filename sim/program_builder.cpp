@@ -36,24 +36,26 @@ ProgramBuilder::ProgramBuilder() {
   program_.labels.emplace_back();
   labels_.emplace("", 0);
   program_.tags.emplace_back();
-  tags_[""].push_back(0);
 }
 
 LabelId ProgramBuilder::label(std::string_view text) {
-  const auto [place, added] =
-      labels_.try_emplace(std::string(text), size32(program_.labels.size()));
-  if (added) program_.labels.emplace_back(text);
-  return LabelId(place->second);
+  const auto found = labels_.find(text);
+  if (found != labels_.end()) return LabelId(found->second);
+  const std::uint32_t index = size32(program_.labels.size());
+  labels_.emplace(text, index);
+  program_.labels.emplace_back(text);
+  return LabelId(index);
 }
 
 TagId ProgramBuilder::tag(const Tag& tag) {
-  std::vector<std::uint32_t>& same = tags_[tag.boundary];
-  for (const std::uint32_t index : same) {
-    if (program_.tags[index] == tag) return TagId(index);
-  }
-  same.push_back(size32(program_.tags.size()));
-  program_.tags.push_back(tag);
-  return TagId(same.back());
+  if (program_.tags[last_tag_] == tag) return TagId(last_tag_);
+  if (tag == Tag{}) return TagId(0);
+  const std::uint64_t part = (std::uint64_t{static_cast<std::uint32_t>(tag.chunk)} << 8) |
+                             static_cast<std::uint8_t>(tag.purpose);
+  const auto [place, added] = tags_[tag.boundary].try_emplace(part, size32(program_.tags.size()));
+  if (added) program_.tags.push_back(tag);
+  last_tag_ = place->second;
+  return TagId(last_tag_);
 }
 
 StreamId ProgramBuilder::stream(RankId rank, int priority, std::string_view text) {

@@ -12,6 +12,9 @@
 // labels and tags.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -192,9 +195,20 @@ class ProgramBuilder {
   friend class GangWriter;
   friend class CallWriter;
 
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  template <class Value>
+  using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+  using ByPart = std::unordered_map<std::uint64_t, std::uint32_t>;  // chunk and purpose
+
   Program program_;
-  std::unordered_map<std::string, std::uint32_t> labels_;
-  std::unordered_map<std::string, std::vector<std::uint32_t>> tags_;  // by boundary
+  ByText<std::uint32_t> labels_;
+  ByText<ByPart> tags_;  // by boundary
+  std::uint32_t last_tag_ = 0;
 };
 
 }  // namespace weft::sim

@@ -35,9 +35,15 @@ RunResult Engine::result() {
   return simulation_->result();
 }
 
+Workspace::Workspace() : state_(std::make_unique<engine::RunState>()) {}
+Workspace::~Workspace() = default;
+Workspace::Workspace(Workspace&&) noexcept = default;
+Workspace& Workspace::operator=(Workspace&&) noexcept = default;
+
 RunResult run(const Machine& machine, const Program& program, const RunOptions& options,
-              std::span<RecordSink* const> sinks) {
-  engine::Simulation simulation(machine, program, options, sinks);
+              std::span<RecordSink* const> sinks, Workspace* workspace) {
+  engine::Simulation simulation(machine, program, options, sinks,
+                                workspace == nullptr ? nullptr : workspace->state_.get());
   while (simulation.step()) {
   }
   return simulation.result();

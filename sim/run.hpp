@@ -81,7 +81,23 @@ class DeadlockError : public std::runtime_error {
 
 namespace engine {
 class Simulation;
-}
+struct RunState;
+}  // namespace engine
+
+/// Memory that one run leaves to the next: for threads that make many. Nothing else of a run is in
+/// it. One run at a time.
+class Workspace {
+ public:
+  Workspace();
+  ~Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+
+ private:
+  friend RunResult run(const Machine&, const Program&, const RunOptions&,
+                       std::span<RecordSink* const>, Workspace*);
+  std::unique_ptr<engine::RunState> state_;
+};
 
 /// A run that is taken moment by moment. Machine, program and sinks must outlive it; any number of
 /// engines may live side by side.
@@ -108,7 +124,7 @@ class Engine {
 /// Throws DeadlockError, or CheckFailure for a program that refers to what the machine does not
 /// have.
 RunResult run(const Machine& machine, const Program& program, const RunOptions& options = {},
-              std::span<RecordSink* const> sinks = {});
+              std::span<RecordSink* const> sinks = {}, Workspace* workspace = nullptr);
 
 /// One outcome of a program whose races can go either way.
 struct Mode {
@@ -123,6 +139,6 @@ struct ModesResult {
 };
 /// Runs every combination of up to two race kinds; beyond that all first and all second.
 ModesResult run_modes(const Machine& machine, const Program& program,
-                      const RunOptions& options = {});
+                      const RunOptions& options = {}, Workspace* workspace = nullptr);
 
 }  // namespace weft::sim

@@ -23,7 +23,7 @@ using config::between;
 using config::StrictObject;
 
 // Bounds that no machine or model passes: beyond them a digit slipped.
-constexpr std::int64_t most_chunks = 10'000;
+constexpr std::int64_t most_chunks = 1'000'000;
 constexpr std::int64_t most_extent = std::int64_t{1} << 31;
 constexpr int most_ranks = 65'536;
 

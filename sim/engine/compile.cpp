@@ -69,10 +69,12 @@ class CallCompiler {
         }
         out_.queues.resize(out_.queues.size() + std::min(streams, connections));
       }
-      out_.streams.push_back({.rank = stream.rank.value(),
-                              .device = rank.device.value(),
-                              .queue = first_queue[pair] + ordinal[pair]++ % connections,
-                              .priority = stream.priority});
+      out_.streams.push_back(
+          {.rank = stream.rank.value(),
+           .device = rank.device.value(),
+           .queue = first_queue[pair] + ordinal[pair]++ % connections,
+           .priority = stream.priority,
+           .key_part = EventKey::stream_part(rank.device.value(), stream.priority, i)});
     }
     stream_thread_.assign(program_.streams.size(), kNone);
     last_shape_.assign(program_.streams.size(), kNone);
@@ -386,14 +388,41 @@ class CallCompiler {
 
 }  // namespace
 
-Compiled compile(const Machine& machine, const Program& program, const Effects& effects) {
+void Compiled::clear() {
+  commands.clear();
+  thread_first.clear();
+  segments.clear();
+  thread_segment.clear();
+  host_calls.clear();
+  queue_order.clear();
+  lanes.clear();
+  queues.clear();
+  streams.clear();
+  records = 0;
+  resources.clear();
+  uses.clear();
+  shapes.clear();
+  server_concurrency.clear();
+  posts.clear();
+  views.clear();
+  signal_view.clear();
+  signal_in_cta.clear();
+  leg.clear();
+  range_uses.clear();
+  use_lists.clear();
+  gang_uses.clear();
+  range_begin.clear();
+  role_tiles.clear();
+  memories = 0;
+}
+
+void compile(const Machine& machine, const Program& program, const Effects& effects,
+             Compiled& compiled) {
   validate(machine);
-  Compiled compiled;
   list_resources(machine, effects, compiled);
   compiled.signal_view.assign(program.signals.size(), kNone);
   CallCompiler(machine, program, effects, compiled).compile();
   compile_kernels(machine, program, effects, compiled);
-  return compiled;
 }
 
 }  // namespace weft::sim::engine

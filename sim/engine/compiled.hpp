@@ -12,6 +12,7 @@
 
 #include "sim/machine.hpp"
 #include "sim/program.hpp"
+#include "sim/queue/event_key.hpp"
 #include "sim/record.hpp"
 #include "sim/run.hpp"
 #include "sim/solver/demand.hpp"
@@ -59,6 +60,7 @@ struct CompiledStream {
   std::uint32_t device = 0;
   std::uint32_t queue = 0;
   int priority = 0;
+  std::uint64_t key_part = 0;  ///< EventKey::stream_part
 };
 
 /// The calls of one host thread on one hardware queue, in issue order: of Compiled::queue_order.
@@ -145,10 +147,15 @@ struct Compiled {
   std::vector<std::int64_t> role_tiles;
 
   std::uint32_t memories = 0;
+
+  /// Forgets everything but the memory that it takes.
+  void clear();
   [[nodiscard]] std::uint32_t l2_resource(std::uint32_t device) const { return memories + device; }
 };
 
-/// Checks and compiles; throws CheckFailure at the first reference to what is not there.
-Compiled compile(const Machine& machine, const Program& program, const Effects& effects);
+/// Checks and compiles into `compiled`, which is clear; throws CheckFailure at the first reference
+/// to what is not there.
+void compile(const Machine& machine, const Program& program, const Effects& effects,
+             Compiled& compiled);
 
 }  // namespace weft::sim::engine

@@ -10,6 +10,13 @@
 
 namespace weft::sim::engine {
 
+namespace {
+
+// Commands from which on a program is larger than the caches of a core.
+constexpr std::size_t kLongProgram = 4'096;
+
+}  // namespace
+
 std::int64_t Simulation::issued(const CompiledCommand& command) const {
   return segments_[command.segment].base + command.issue;
 }
@@ -98,6 +105,13 @@ void Simulation::wake_queue(std::uint32_t queue, std::int64_t time) {
 // first that is known to come.
 std::uint32_t Simulation::head(std::uint32_t queue, std::uint32_t& lane) {
   const HardwareQueue& hardware = compiled_.queues[queue];
+  if (hardware.lanes == 1) {
+    lane = hardware.first_lane;
+    const QueueLane& only = compiled_.lanes[lane];
+    if (lane_position_[lane] == only.count) return kNone;
+    const std::uint32_t index = compiled_.queue_order[only.first + lane_position_[lane]];
+    return segments_[compiled_.commands[index].segment].active ? index : kNone;
+  }
   std::uint32_t best = kNone;
   for (std::uint32_t i = hardware.first_lane; i < hardware.first_lane + hardware.lanes; ++i) {
     if (lane_position_[i] == compiled_.lanes[i].count) continue;
@@ -111,6 +125,35 @@ std::uint32_t Simulation::head(std::uint32_t queue, std::uint32_t& lane) {
   return best;
 }
 
+// In a program that no cache holds, what the next commands need is asked for before their turn: each
+// of these reads what an earlier one has fetched.
+void Simulation::fetch_ahead(std::uint32_t lane) const {
+  const QueueLane& its = compiled_.lanes[lane];
+  const std::uint32_t* const order = compiled_.queue_order.data() + its.first;
+  const std::uint32_t position = lane_position_[lane];
+  if (position + 8 >= its.count) return;
+  __builtin_prefetch(&compiled_.commands[order[position + 8]]);
+  const auto kernel = [&](std::uint32_t ahead) -> const Kernel* {
+    const CompiledCommand& command = compiled_.commands[order[position + ahead]];
+    return command.op == Op::launch ? &program_.kernels[command.target] : nullptr;
+  };
+  if (const Kernel* const far = kernel(5)) {
+    __builtin_prefetch(far);
+    __builtin_prefetch(reinterpret_cast<const char*>(far + 1) - 1);
+  }
+  if (const Kernel* const near = kernel(3)) {
+    __builtin_prefetch(&program_.roles[near->roles.first]);
+    __builtin_prefetch(&compiled_.role_tiles[near->roles.first]);
+  }
+  if (const Kernel* const next = kernel(1)) {
+    if (next->roles.count == 0) return;
+    const std::uint32_t range = program_.roles[next->roles.first].ranges.first;
+    __builtin_prefetch(&program_.ranges[range]);
+    __builtin_prefetch(reinterpret_cast<const char*>(&program_.ranges[range] + 1) - 1);
+    __builtin_prefetch(&compiled_.range_begin[range]);
+  }
+}
+
 void Simulation::dispatch(std::uint32_t queue) {
   queues_[queue].dirty = false;
   for (;;) {
@@ -122,6 +165,7 @@ void Simulation::dispatch(std::uint32_t queue) {
     if (!dispatch_one(queue, index)) return;
     ++lane_position_[lane];
     queues_[queue].head_since = now_;
+    if (compiled_.commands.size() > kLongProgram) fetch_ahead(lane);
   }
 }
 

@@ -23,50 +23,49 @@ constexpr std::size_t kPurposes = 3;
 
 }  // namespace
 
-void Simulation::build_pools() {
-  const bool exclusive = options_.effects.exclusive_engines;
-  const std::size_t copies = exclusive ? kPurposes : 1;
-  std::vector<std::uint32_t> whole(machine_.devices.size(), kNone);
-  for (const Rank& rank : machine_.ranks) {
-    const std::uint32_t device = rank.device.value();
-    const SmPool idle = idle_pool(rank);
-    for (std::size_t i = 0; i < copies; ++i) {
-      const bool shared = !exclusive && rank.sms_per_gpc.empty();
-      if (shared && whole[device] != kNone) {
-        rank_pool_.push_back(whole[device]);
-        continue;
-      }
-      const std::uint32_t pool = pools_.take();
-      pools_[pool].sms = idle;
-      pools_[pool].device = device;
-      rank_pool_.push_back(pool);
-      if (shared) whole[device] = pool;
-    }
-  }
+// A pool with all SMs of the rank's partition idle.
+std::uint32_t Simulation::new_pool(const Rank& rank, bool own) {
+  const std::uint32_t index = pools_.take();
+  Pool& pool = pools_[index];
+  pool.sms.reset(machine_.devices[rank.device.value()].sms.per_sm, partition_of(rank));
+  pool.device = rank.device.value();
+  pool.owner = kNone;
+  pool.dirty = false;
+  pool.own = own;
+  pool.pending.clear();
+  pool.classes.clear();
+  pool.changed = false;
+  pool.launching.clear();
+  return index;
+}
+
+const std::vector<int>& Simulation::partition_of(const Rank& rank) const {
+  return rank.sms_per_gpc.empty() ? machine_.devices[rank.device.value()].sms.sms_per_gpc
+                                  : rank.sms_per_gpc;
 }
 
 SmPool Simulation::idle_pool(const Rank& rank) const {
-  const SmPool::Partition& sms = rank.sms_per_gpc.empty()
-                                     ? machine_.devices[rank.device.value()].sms.sms_per_gpc
-                                     : rank.sms_per_gpc;
-  return {machine_.devices[rank.device.value()].sms.per_sm, sms};
+  return {machine_.devices[rank.device.value()].sms.per_sm, partition_of(rank)};
 }
 
+// The pool that the kernel's CTAs go to: made when it is first needed.
 std::uint32_t Simulation::pool_for(std::uint32_t stream, const Kernel& kernel) {
   const std::uint32_t rank = compiled_.streams[stream].rank;
-  if (options_.effects.exclusive_engines) {
-    return rank_pool_[rank * kPurposes + static_cast<std::size_t>(purpose_of(program_, kernel))];
+  const Rank& its = machine_.ranks[rank];
+  const bool exclusive = options_.effects.exclusive_engines;
+  if (!exclusive && !options_.effects.residency) return new_pool(its, true);
+  // Ranks that have the whole of a device share its pool.
+  std::size_t slot = exclusive ? rank * kPurposes : rank;
+  if (exclusive) {
+    slot += static_cast<std::size_t>(purpose_of(program_, kernel));
+  } else if (its.sms_per_gpc.empty()) {
+    slot = machine_.ranks.size() + its.device.value();
   }
-  if (options_.effects.residency) return rank_pool_[rank];
-  const std::uint32_t own = pools_.take();
-  Pool& pool = pools_[own];
-  pool.sms = idle_pool(machine_.ranks[rank]);
-  pool.device = compiled_.streams[stream].device;
-  pool.owner = kNone;
-  pool.own = true;
-  pool.pending.clear();
-  pool.launching.clear();
-  return own;
+  if (rank_pool_.empty()) {
+    rank_pool_.resize(machine_.ranks.size() * kPurposes + machine_.devices.size(), kNone);
+  }
+  if (rank_pool_[slot] == kNone) rank_pool_[slot] = new_pool(its, false);
+  return rank_pool_[slot];
 }
 
 void Simulation::launch(std::uint32_t index, std::uint32_t queue) {

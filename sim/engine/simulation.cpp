@@ -2,18 +2,34 @@
 #include "sim/engine/simulation.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/units/check.hpp"
 
 namespace weft::sim::engine {
 
+namespace {
+
+RunState borrowed(RunState* lender) {
+  RunState state;
+  if (lender != nullptr) {
+    state = std::move(*lender);
+    state.clear();
+  }
+  return state;
+}
+
+}  // namespace
+
 Simulation::Simulation(const Machine& machine, const Program& program, const RunOptions& options,
-                       std::span<RecordSink* const> sinks)
-    : machine_(machine),
+                       std::span<RecordSink* const> sinks, RunState* lender)
+    : RunState(borrowed(lender)),
+      machine_(machine),
       program_(program),
       options_(options),
       sinks_(sinks),
-      compiled_(compile(machine, program, options.effects)) {
+      lender_(lender) {
+  compile(machine, program, options.effects, compiled_);
   for (const SharedResource& resource : compiled_.resources) {
     // What is not modelled keeps its number and is never used.
     shares_.add_resource(std::max<std::uint64_t>(resource.capacity, 1));
@@ -34,7 +50,6 @@ Simulation::Simulation(const Machine& machine, const Program& program, const Run
     views_[i].value = program.signals[compiled_.views[i].signal].initial;
   }
   gang_open_.resize(program.gangs.size());
-  build_pools();
   find_peaks();
   find_interference();
   start_threads();
@@ -98,14 +113,11 @@ void Simulation::settle() {
 
 EventKey Simulation::key(std::int64_t time, Phase phase, std::uint32_t command,
                          std::uint32_t range) const {
-  EventPlace place{.phase = phase, .command = command, .range = range};
-  if (command != kNone) {
-    place.stream = compiled_.commands[command].stream;
-    const CompiledStream& stream = compiled_.streams[place.stream];
-    place.device = stream.device;
-    place.stream_priority = stream.priority;
+  if (command == kNone) {
+    return {TimePoint::from_ps(time), {.phase = phase, .command = command, .range = range}};
   }
-  return {TimePoint::from_ps(time), place};
+  const std::uint64_t part = compiled_.streams[compiled_.commands[command].stream].key_part;
+  return {TimePoint::from_ps(time), phase, part, command, range};
 }
 
 EventHandle Simulation::at(std::int64_t time, Phase phase, std::uint32_t command,
@@ -168,26 +180,27 @@ RunResult Simulation::result() {
   }
   std::sort(races_.begin(), races_.end(),
             [](const RaceMet& a, const RaceMet& b) { return a.kind < b.kind; });
-  return {.end = TimePoint::from_ps(end_),
-          .activities = activities_,
-          .events = events_,
-          .races = races_};
+  RunResult result{.end = TimePoint::from_ps(end_),
+                   .activities = activities_,
+                   .events = events_,
+                   .races = races_};
+  // Only a run that left nothing behind gives its memory on.
+  if (lender_ != nullptr) *lender_ = std::move(static_cast<RunState&>(*this));
+  return result;
 }
 
 // ---- records
 
-void Simulation::stall(std::uint32_t command, StallReason reason, std::int64_t from,
-                       std::int64_t to) {
-  if (to <= from) return;
+void Simulation::emit_stall(std::uint32_t command, StallReason reason, std::int64_t from,
+                            std::int64_t to) {
   emit(Stall{.command = compiled_.commands[command].ref,
              .reason = reason,
              .start = TimePoint::from_ps(from),
              .end = TimePoint::from_ps(to)});
 }
 
-void Simulation::cta_stall(const Crew& crew, StallReason reason, std::int64_t from,
-                           std::int64_t to) {
-  if (to <= from) return;
+void Simulation::emit_cta_stall(const Crew& crew, StallReason reason, std::int64_t from,
+                                std::int64_t to) {
   const RoleRun& role = roles_[crew.role_run];
   emit(Stall{.command = compiled_.commands[runs_[role.run].command].ref,
              .role = role.role,

@@ -8,22 +8,21 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "sim/engine/compiled.hpp"
-#include "sim/engine/state.hpp"
+#include "sim/engine/run_state.hpp"
 #include "sim/run.hpp"
 
 namespace weft::sim::engine {
 
-class Simulation {
+class Simulation : private RunState {
  public:
+  /// Takes its memory from `lender`, which has it again after result().
   Simulation(const Machine& machine, const Program& program, const RunOptions& options,
-             std::span<RecordSink* const> sinks);
+             std::span<RecordSink* const> sinks, RunState* lender = nullptr);
 
   /// Goes to the next moment at which something happens; false when nothing is left.
   bool step();
@@ -59,6 +58,7 @@ class Simulation {
   void wake_queue(std::uint32_t queue, std::int64_t time);
   void dispatch(std::uint32_t queue);
   [[nodiscard]] std::uint32_t head(std::uint32_t queue, std::uint32_t& lane);
+  void fetch_ahead(std::uint32_t lane) const;
   [[nodiscard]] std::int64_t issued(const CompiledCommand& command) const;
   bool dispatch_one(std::uint32_t queue, std::uint32_t index);
   bool pass_event(std::uint32_t queue, const CompiledCommand& command);
@@ -83,7 +83,6 @@ class Simulation {
   void end_transfer(std::uint32_t transfer);
 
   // kernels.cpp: launches, residency, ends
-  void build_pools();
   void launch(std::uint32_t command, std::uint32_t queue);
   void kernel_ready(std::uint32_t run);
   void queue_with_followers(std::uint32_t run);
@@ -101,7 +100,9 @@ class Simulation {
   void complete_kernel(std::uint32_t run);
   void trigger(std::uint32_t run);
   [[nodiscard]] std::uint32_t pool_for(std::uint32_t stream, const Kernel& kernel);
+  [[nodiscard]] std::uint32_t new_pool(const Rank& rank, bool own);
   [[nodiscard]] SmPool idle_pool(const Rank& rank) const;
+  [[nodiscard]] const std::vector<int>& partition_of(const Rank& rank) const;
 
   // races.cpp
   bool held_by_race(std::uint32_t run);
@@ -219,8 +220,14 @@ class Simulation {
     for (RecordSink* sink : sinks_) sink->on(record);
   }
   [[nodiscard]] bool recording() const { return !sinks_.empty(); }
-  void stall(std::uint32_t command, StallReason reason, std::int64_t from, std::int64_t to);
-  void cta_stall(const Crew& crew, StallReason reason, std::int64_t from, std::int64_t to);
+  void stall(std::uint32_t command, StallReason reason, std::int64_t from, std::int64_t to) {
+    if (to > from) emit_stall(command, reason, from, to);
+  }
+  void cta_stall(const Crew& crew, StallReason reason, std::int64_t from, std::int64_t to) {
+    if (to > from) emit_cta_stall(crew, reason, from, to);
+  }
+  void emit_stall(std::uint32_t command, StallReason reason, std::int64_t from, std::int64_t to);
+  void emit_cta_stall(const Crew& crew, StallReason reason, std::int64_t from, std::int64_t to);
   void span(std::uint32_t command, std::int64_t turn, std::int64_t ready, std::int64_t start,
             std::int64_t end);
   std::int64_t stall_before_dispatch(std::uint32_t command, std::int64_t turn,
@@ -235,63 +242,7 @@ class Simulation {
   const Program& program_;
   RunOptions options_;
   std::span<RecordSink* const> sinks_;
-  Compiled compiled_;
-
-  EventQueue<EventKey, Happening> queue_;
-  std::vector<Happening> soon_;  // at this very moment, in order
-  std::int64_t now_ = 0;
-  std::int64_t end_ = 0;
-  std::uint64_t events_ = 0;
-  std::uint64_t activities_ = 0;
-  std::uint64_t commands_done_ = 0;
-
-  std::vector<SegmentState> segments_;
-  std::size_t segments_active_ = 0;
-  std::vector<std::uint32_t> segment_next_;
-  std::vector<std::uint32_t> segment_calls_;  // its first host call
-  std::vector<RecordState> records_;
-  std::vector<StreamState> streams_;
-  std::vector<QueueState> queues_;
-  std::vector<std::uint32_t> lane_position_;
-  std::vector<std::vector<std::uint32_t>> thread_queues_;
-  std::vector<std::uint32_t> dirty_queues_;
-
-  std::vector<Server> servers_;
-  std::vector<std::uint32_t> dirty_servers_;
-  SlotPool<Transfer> transfers_;
-  std::vector<std::vector<ActivityId>> parked_;  // activities of a flow shape, not in use
-
-  SlotPool<KernelRun> runs_;
-  SlotPool<RoleRun> roles_;
-  SlotPool<Crew> crews_;
-  SlotPool<Batch> batches_;
-  SlotPool<Pool> pools_;
-  std::vector<std::uint32_t> rank_pool_;  // [rank], or [rank][purpose] with exclusive engines
-  std::vector<std::uint32_t> dirty_pools_;
-  std::vector<std::uint32_t> dirty_roles_;
-
-  SlotPool<GangRun> gang_runs_;
-  std::vector<std::vector<std::uint32_t>> gang_open_;  // gang runs not yet complete, by gang
-
-  std::vector<ViewState> views_;
-  SlotPool<Arrival> arrivals_;
-  std::vector<std::uint32_t> signalled_;    // crews whose signal has come, within one arrival
-  std::vector<std::uint32_t> working_set_;  // crews of the role that advances
-
-  FairShare shares_;
-  SlotPool<Flow> flows_;
-  std::vector<std::uint32_t> flow_of_;  // by activity
-  bool shares_touched_ = false;
-  std::vector<ResourceUse> scratch_uses_;
-
-  bool shares_sms_ = false;                     // any SM's pipes can be asked for too much
-  std::vector<std::array<int, kPipes>> peaks_;  // by kernel
-  std::map<int, std::vector<std::uint32_t>> free_pipes_;  // by SMs
-  std::vector<std::uint32_t> changed_pools_;
-  bool any_terms_ = false;              // of interference that can come into force
-  std::vector<bool> has_terms_;         // by device
-  std::vector<std::int64_t> slowdown_;  // by device, thousandths
-  std::vector<RaceMet> races_;
+  RunState* lender_ = nullptr;
 };
 
 }  // namespace weft::sim::engine

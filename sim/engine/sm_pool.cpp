@@ -13,47 +13,59 @@ namespace {
 constexpr int kAnyGpc = std::numeric_limits<int>::max();
 
 bool same_content(const SmGroup& a, const SmGroup& b) {
-  if (a.gpc != b.gpc || a.residents != b.residents || a.held != b.held) return false;
-  for (int i = 0; i < a.residents; ++i) {
-    const Resident& x = a.resident[static_cast<std::size_t>(i)];
-    const Resident& y = b.resident[static_cast<std::size_t>(i)];
-    if (x.batch != y.batch || x.ctas != y.ctas) return false;
-  }
-  return true;
+  return a.gpc == b.gpc && a.held == b.held && a.residents == b.residents;
 }
 
-void add_resident(SmGroup& group, std::uint32_t batch) {
-  // Ascending in batch, so that equal contents compare equal.
-  auto* const begin = group.resident.data();
-  auto* const end = begin + group.residents;
-  auto* at = std::lower_bound(begin, end, batch,
-                              [](const Resident& r, std::uint32_t b) { return r.batch < b; });
-  if (at == end || at->batch != batch) {
-    std::move_backward(at, end, end + 1);
+// The least integer in [low, high] for which `holds`, which stays true once it is.
+template <class Holds>
+int least(int low, int high, const Holds& holds) {
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (holds(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+}  // namespace
+
+int Residents::of(std::uint32_t batch) const {
+  for (const Resident& resident : *this) {
+    if (resident.batch == batch) return resident.ctas;
+  }
+  return 0;
+}
+
+void Residents::add(std::uint32_t batch) {
+  Resident* at = begin();
+  while (at != end() && at->batch < batch) ++at;
+  if (at == end() || at->batch != batch) {
+    std::move_backward(at, end(), end() + 1);
     *at = {.batch = batch, .ctas = 0};
-    ++group.residents;
+    ++count_;
   }
   ++at->ctas;
 }
 
-bool holds(const SmGroup& group, std::uint32_t batch) {
-  for (int i = 0; i < group.residents; ++i) {
-    if (group.resident[static_cast<std::size_t>(i)].batch == batch) return true;
-  }
-  return false;
+void Residents::remove(std::uint32_t batch, int ctas) {
+  Resident* at = begin();
+  while (at->batch != batch) ++at;
+  if ((at->ctas -= ctas) > 0) return;
+  std::move(at + 1, end(), at);
+  --count_;
 }
 
-void remove_resident(SmGroup& group, std::uint32_t batch) {
-  auto* const begin = group.resident.data();
-  auto* const end = begin + group.residents;
-  auto* const at =
-      std::find_if(begin, end, [batch](const Resident& r) { return r.batch == batch; });
-  if (--at->ctas > 0) return;
-  std::move(at + 1, end, at);
-  --group.residents;
+void SmGroup::take_off(const Footprint& footprint, std::uint32_t batch, int ctas) {
+  threads += footprint.threads * ctas;
+  registers += footprint.registers * ctas;
+  shared_memory += footprint.shared_memory.count() * ctas;
+  slots += ctas;
+  held -= ctas;
+  residents.remove(batch, ctas);
 }
-
-}  // namespace
 
 int SmGroup::room(const Footprint& footprint) const {
   int room = slots;
@@ -66,8 +78,9 @@ int SmGroup::room(const Footprint& footprint) const {
   return room;
 }
 
-SmPool::SmPool(const SmCapacity& per_sm, const std::vector<int>& sms_per_gpc)
-    : gpcs_(static_cast<int>(sms_per_gpc.size())) {
+void SmPool::reset(const SmCapacity& per_sm, const std::vector<int>& sms_per_gpc) {
+  gpcs_ = static_cast<int>(sms_per_gpc.size());
+  groups_.clear();
   for (int gpc = 0; gpc < gpcs_; ++gpc) {
     const int sms = sms_per_gpc[static_cast<std::size_t>(gpc)];
     if (sms == 0) continue;
@@ -96,62 +109,98 @@ void SmPool::put(std::size_t index, int sms, const Footprint& footprint, std::ui
   group.shared_memory -= footprint.shared_memory.count();
   --group.slots;
   ++group.held;
-  add_resident(group, batch);
+  group.residents.add(batch);
 }
 
 // One CTA more on the least loaded SMs (of one GPC or of all) that have room; returns how many.
 int SmPool::place_level(const Footprint& footprint, int ctas, std::uint32_t batch, int gpc) {
   int level = std::numeric_limits<int>::max();
-  for (const SmGroup& group : groups_) {
-    if (gpc != kAnyGpc && group.gpc != gpc) continue;
-    if (group.held < level && group.room(footprint) > 0) level = group.held;
-  }
-  if (level == std::numeric_limits<int>::max()) return 0;
-  std::vector<int>& free = free_;
-  free.assign(static_cast<std::size_t>(gpcs_), 0);
   int total = 0;
-  for (const SmGroup& group : groups_) {
-    if ((gpc != kAnyGpc && group.gpc != gpc) || group.held != level) continue;
-    if (group.room(footprint) == 0) continue;
-    free[static_cast<std::size_t>(group.gpc)] += group.sms;
-    total += group.sms;
-  }
-  std::vector<int>& take = take_;
-  take.assign(free.size(), 0);
-  int left = std::min(ctas, total);
-  const int placed = left;
-  if (left == total) {
-    take = free;
-  } else {
-    // Round robin over the GPCs with the most SMs left first.
-    while (left > 0) {
-      int most = 0;
-      for (std::size_t g = 0; g < free.size(); ++g) most = std::max(most, free[g] - take[g]);
-      for (std::size_t g = 0; g < free.size() && left > 0; ++g) {
-        if (free[g] - take[g] != most) continue;
-        ++take[g];
-        --left;
-      }
-    }
-  }
+  chosen_.clear();
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const SmGroup& group = groups_[i];
-    int& want = take[static_cast<std::size_t>(group.gpc)];
-    if (want == 0 || group.held != level || (gpc != kAnyGpc && group.gpc != gpc)) continue;
-    if (group.room(footprint) == 0) continue;
-    const int sms = std::min(want, group.sms);
-    want -= sms;
-    const bool split = sms < group.sms;
-    put(i, sms, footprint, batch);
-    if (split) ++i;
+    if (gpc != kAnyGpc && group.gpc != gpc) continue;
+    if (group.held > level || group.room(footprint) == 0) continue;
+    if (group.held < level) {
+      level = group.held;
+      total = 0;
+      chosen_.clear();
+    }
+    chosen_.push_back(i);
+    total += group.sms;
   }
-  if (groups_.size() > 4 * free.size()) merge();
+  const int placed = std::min(ctas, total);
+  const bool all = placed == total;
+  if (!all && gpc == kAnyGpc) deal_singly(placed);
+  int left = placed;
+  std::size_t splits = 0;
+  for (const std::size_t index : chosen_) {
+    const SmGroup& group = groups_[index + splits];
+    int sms = group.sms;
+    if (!all) {
+      int& want = gpc == kAnyGpc ? take_[static_cast<std::size_t>(group.gpc)] : left;
+      sms = std::min(want, sms);
+      want -= sms;
+      if (sms == 0) continue;
+    }
+    const bool split = sms < group.sms;
+    put(index + splits, sms, footprint, batch);
+    splits += split ? 1 : 0;
+  }
+  if (groups_.size() > 4 * static_cast<std::size_t>(gpcs_)) merge();
   return placed;
 }
 
+// How many of the chosen groups' SMs each GPC gives: one at a time from the GPC that has the most
+// left, the first among equals. Those with more than some border come down to it, and the first
+// of those that are there give one more.
+void SmPool::deal_singly(int ctas) {
+  room_.assign(static_cast<std::size_t>(gpcs_), 0);
+  for (const std::size_t index : chosen_) {
+    room_[static_cast<std::size_t>(groups_[index].gpc)] += groups_[index].sms;
+  }
+  const auto above = [&](int border) {
+    int sum = 0;
+    for (const int room : room_) sum += std::max(0, room - border);
+    return sum;
+  };
+  const int most = *std::max_element(room_.begin(), room_.end());
+  const int border = least(0, most, [&](int b) { return above(b) <= ctas; });
+  int rest = ctas - above(border);
+  take_.resize(room_.size());
+  for (std::size_t g = 0; g < room_.size(); ++g) {
+    const bool more = rest > 0 && room_[g] >= border;
+    take_[g] = std::max(0, room_[g] - border) + (more ? 1 : 0);
+    rest -= more ? 1 : 0;
+  }
+}
+
+// How many CTAs each GPC gets, in `wanted_`: a cluster at a time to the GPC with the most room, the
+// first among equals; returns how many in all. A GPC of r room offers r, r - cluster, ...: the
+// greatest of all offers are taken.
+int SmPool::deal_clusters(int cluster, int ctas) {
+  const auto above = [&](int border) {
+    int sum = 0;
+    for (const int room : room_) sum += room > border ? (room - border - 1) / cluster + 1 : 0;
+    return sum;
+  };
+  const int clusters = std::min((ctas + cluster - 1) / cluster, above(cluster - 1));
+  const int most = std::max(cluster - 1, *std::max_element(room_.begin(), room_.end()));
+  const int border = least(cluster - 1, most, [&](int b) { return above(b) <= clusters; });
+  int rest = clusters - above(border);
+  wanted_.resize(room_.size());
+  for (std::size_t g = 0; g < room_.size(); ++g) {
+    const bool more = rest > 0 && room_[g] >= border && (room_[g] - border) % cluster == 0;
+    const int taken = room_[g] > border ? (room_[g] - border - 1) / cluster + 1 : 0;
+    wanted_[g] = (taken + (more ? 1 : 0)) * cluster;
+    rest -= more ? 1 : 0;
+  }
+  return clusters * cluster;
+}
+
 int SmPool::place(const Footprint& footprint, int cluster, int ctas, std::uint32_t batch) {
-  int placed = 0;
   if (cluster == 1) {
+    int placed = 0;
     while (placed < ctas) {
       const int now = place_level(footprint, ctas - placed, batch, kAnyGpc);
       if (now == 0) break;
@@ -159,17 +208,9 @@ int SmPool::place(const Footprint& footprint, int cluster, int ctas, std::uint32
     }
     return placed;
   }
-  // The GPC with the most room takes the next cluster. A CTA takes one from its GPC's room, so that who takes how
-  // many is known before the first is placed.
+  if (gpcs_ == 0) return 0;
   room_by_gpc(footprint, room_);
-  wanted_.assign(static_cast<std::size_t>(gpcs_), 0);
-  while (placed < ctas) {
-    const auto best = std::max_element(room_.begin(), room_.end());
-    if (best == room_.end() || *best < cluster) break;
-    *best -= cluster;
-    wanted_[static_cast<std::size_t>(best - room_.begin())] += cluster;
-    placed += cluster;
-  }
+  const int placed = deal_clusters(cluster, ctas);
   for (int gpc = 0; gpc < gpcs_; ++gpc) {
     int left = wanted_[static_cast<std::size_t>(gpc)];
     while (left > 0) left -= place_level(footprint, left, batch, gpc);
@@ -194,7 +235,7 @@ int SmPool::room(const Footprint& footprint, int cluster, int ctas) const {
 }
 
 // Takes one CTA of the batch off each of `sms` SMs of the group; returns whether it was split.
-bool SmPool::take_off(std::size_t index, int sms, const Footprint& footprint, std::uint32_t batch) {
+bool SmPool::leave(std::size_t index, int sms, const Footprint& footprint, std::uint32_t batch) {
   const bool split = sms < groups_[index].sms;
   if (split) {
     SmGroup rest = groups_[index];
@@ -202,25 +243,31 @@ bool SmPool::take_off(std::size_t index, int sms, const Footprint& footprint, st
     groups_[index].sms = sms;
     groups_.insert(groups_.begin() + static_cast<std::ptrdiff_t>(index) + 1, rest);
   }
-  SmGroup& group = groups_[index];
-  group.threads += footprint.threads;
-  group.registers += footprint.registers;
-  group.shared_memory += footprint.shared_memory.count();
-  ++group.slots;
-  --group.held;
-  remove_resident(group, batch);
+  groups_[index].take_off(footprint, batch, 1);
   return split;
 }
 
 void SmPool::release(const Footprint& footprint, int cluster, std::uint32_t batch, int ctas) {
   while (ctas > 0) {
     int holders = 0;
-    for (const SmGroup& group : groups_) holders += holds(group, batch) ? group.sms : 0;
+    int held = 0;
+    for (const SmGroup& group : groups_) {
+      const int here = group.residents.of(batch);
+      holders += here > 0 ? group.sms : 0;
+      held += here * group.sms;
+    }
     WEFT_CHECK(holders > 0, "{} CTAs to release are on no SM", ctas);
+    if (held == ctas) {
+      for (SmGroup& group : groups_) {
+        const int here = group.residents.of(batch);
+        if (here > 0) group.take_off(footprint, batch, here);
+      }
+      break;
+    }
     int left = std::min(ctas, holders);
     ctas -= left;
     for (std::size_t i = 0; i < groups_.size() && left > 0; ++i) {
-      if (!holds(groups_[i], batch)) continue;
+      if (groups_[i].residents.of(batch) == 0) continue;
       const int sms = groups_[i].sms;
       // Clusters leave GPC by GPC; single CTAs leave evenly, as they came.
       const int share = cluster > 1
@@ -228,7 +275,7 @@ void SmPool::release(const Footprint& footprint, int cluster, std::uint32_t batc
                             : static_cast<int>((std::int64_t{left} * sms + holders - 1) / holders);
       holders -= sms;
       left -= share;
-      if (take_off(i, share, footprint, batch)) ++i;
+      if (leave(i, share, footprint, batch)) ++i;
     }
   }
   merge();
@@ -236,13 +283,13 @@ void SmPool::release(const Footprint& footprint, int cluster, std::uint32_t batc
 
 void SmPool::rename(const std::vector<Resident>& residents, std::uint32_t from, std::uint32_t to) {
   for (SmGroup& group : groups_) {
-    auto* const begin = group.resident.data();
-    auto* const end = begin + group.residents;
-    if (!std::equal(begin, end, residents.begin(), residents.end())) continue;
-    for (auto* at = begin; at != end; ++at) {
-      if (at->batch == from) at->batch = to;
+    Residents& here = group.residents;
+    if (!std::equal(here.begin(), here.end(), residents.begin(), residents.end())) continue;
+    for (Resident& resident : here) {
+      if (resident.batch == from) resident.batch = to;
     }
-    std::sort(begin, end, [](const Resident& a, const Resident& b) { return a.batch < b.batch; });
+    std::sort(here.begin(), here.end(),
+              [](const Resident& a, const Resident& b) { return a.batch < b.batch; });
   }
 }
 

@@ -25,11 +25,24 @@ bool passes(const Peak& sum) {
   return std::any_of(sum.begin(), sum.end(), [](int milli) { return milli > 1000; });
 }
 
+// Whether anything of the program asks for a pipe at all.
+bool asks_for_pipes(const Program& program) {
+  const auto asks = [](const SmDemand& demand) {
+    return (demand.tensor_milli | demand.issue_milli | demand.load_store_milli) != 0;
+  };
+  return std::any_of(program.ranges.begin(), program.ranges.end(),
+                     [&](const TileRange& range) { return asks(range.demand); }) ||
+         std::any_of(program.roles.begin(), program.roles.end(),
+                     [](const Role& role) { return role.spin_issue_milli != 0; }) ||
+         std::any_of(program.gang_members.begin(), program.gang_members.end(),
+                     [&](const GangMember& member) { return asks(member.demand_per_cta); });
+}
+
 }  // namespace
 
 // The most that a CTA of each kernel asks of each pipe, and whether any two can ask too much.
 void Simulation::find_peaks() {
-  if (!options_.effects.sm_share) return;
+  if (!options_.effects.sm_share || !asks_for_pipes(program_)) return;
   peaks_.resize(program_.kernels.size());
   std::vector<std::pair<Footprint, Peak>> kinds;
   for (std::size_t i = 0; i < peaks_.size(); ++i) {
@@ -101,14 +114,12 @@ void Simulation::reclassify(std::uint32_t index) {
   std::vector<SmClass> classes;
   for (const SmGroup& group : pool.sms.groups()) {
     Peak sum{};
-    for (int i = 0; i < group.residents; ++i) {
-      const Resident& resident = group.resident[static_cast<std::size_t>(i)];
+    for (const Resident& resident : group.residents) {
       const Peak& peak = peaks_[runs_[batches_[resident.batch].run].kernel];
       for (std::size_t p = 0; p < kPipes; ++p) sum[p] += peak[p] * resident.ctas;
     }
     if (!passes(sum)) continue;
-    const std::vector<Resident> residents(group.resident.begin(),
-                                          group.resident.begin() + group.residents);
+    const std::vector<Resident> residents(group.residents.begin(), group.residents.end());
     auto same = std::find_if(classes.begin(), classes.end(),
                              [&](const SmClass& its) { return its.residents == residents; });
     if (same == classes.end()) {

@@ -33,6 +33,18 @@ class SlotPool {
     return index;
   }
   void give_back(std::uint32_t index) { free_.push_back(index); }
+  /// Frees every slot; they are taken in the order of a new pool.
+  void free_all() {
+    free_.resize(slots_.size());
+    for (std::size_t i = 0; i < free_.size(); ++i) {
+      free_[i] = static_cast<std::uint32_t>(free_.size() - 1 - i);
+    }
+  }
+  /// Forgets every slot.
+  void clear() {
+    slots_.clear();
+    free_.clear();
+  }
   /// Linear in the slots that are free: for reports.
   [[nodiscard]] bool in_use(std::uint32_t index) const {
     return std::find(free_.begin(), free_.end(), index) == free_.end();

@@ -39,6 +39,21 @@ class EventKey {
                "a stream priority of {}", place.stream_priority);
   }
 
+  /// A place on a stream whose part of the key is known (stream_part()).
+  constexpr EventKey(TimePoint time, Phase phase, std::uint64_t stream_part, std::uint32_t command,
+                     std::uint32_t range)
+      : time_(time),
+        high_((std::uint64_t{static_cast<std::uint8_t>(phase)} << 62) | stream_part),
+        low_((std::uint64_t{command} << 32) | range) {}
+
+  /// Returns what a device, priority and stream add to a key.
+  static std::uint64_t stream_part(std::uint32_t device, int stream_priority,
+                                   std::uint32_t stream) {
+    return EventKey(TimePoint(),
+                    {.device = device, .stream_priority = stream_priority, .stream = stream})
+        .high_;
+  }
+
   /// Returns when the event happens.
   [[nodiscard]] constexpr TimePoint time() const { return time_; }
   /// Returns the same place at another time.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which event is next? A 4-ary heap whose events can be cancelled or moved by handle.
 //
-// The order is the key's alone. Cancelling and moving are lazy: an entry whose ticket is no longer
-// its slot's is dropped when it comes up, and an event moved to a later time keeps its entry until
-// that comes up and is then sifted down. Stale entries never outnumber the pending events: the heap
-// is rebuilt first. Memory is reused, so a steady state allocates nothing.
+// The order is the key's alone. Every event knows its place in the heap, so that cancelling and
+// moving cost one way up or down and the heap holds pending events only. An entry is a time and a
+// slot; keys are looked at where times are equal. Memory is reused: a steady state allocates
+// nothing, and a handle's generation says whether its slot has another event by now.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,13 @@ class EventQueue {
     Payload payload;
   };
 
+  /// Forgets all events and the time; keeps the memory that they took.
+  void clear() {
+    for (const Entry& entry : heap_) release(entry.slot);
+    heap_.clear();
+    now_ = TimePoint();
+  }
+
   /// Adds an event; throws PastEventError if its time is before now().
   EventHandle schedule(const Key& key, Payload payload) {
     if (key.time() < now_) throw PastEventError(key.time(), now_);
@@ -55,9 +62,8 @@ class EventQueue {
     Slot& slot = slots_[index];
     slot.key = key;
     slot.payload = std::move(payload);
-    slot.pending = true;
-    ++pending_;
-    push({key, index, ++slot.ticket});
+    heap_.emplace_back();
+    rise(heap_.size() - 1, {key.time(), index});
     return {index, slot.generation};
   }
 
@@ -66,135 +72,119 @@ class EventQueue {
     WEFT_CHECK(pending(handle), "the event to move is no longer pending");
     if (key.time() < now_) throw PastEventError(key.time(), now_);
     Slot& slot = slots_[handle.slot];
-    // The entry in the heap stands at or before slot.key: a later key waits for it to come up.
     const bool earlier = key < slot.key;
     slot.key = key;
-    if (!earlier) return;
-    ++stale_;
-    push({key, handle.slot, ++slot.ticket});
-    drop_stale();
+    const Entry entry{key.time(), handle.slot};
+    if (earlier) {
+      rise(slot.place, entry);
+    } else {
+      sink(slot.place, entry);
+    }
   }
 
   /// Takes a pending event out; says whether it was pending.
   bool cancel(EventHandle handle) {
     if (!pending(handle)) return false;
+    const std::size_t hole = slots_[handle.slot].place;
     release(handle.slot);
-    ++stale_;
-    drop_stale();
+    const Entry last = heap_.back();
+    heap_.pop_back();
+    if (hole == heap_.size()) return true;
+    if (hole > 0 && before(last, heap_[(hole - 1) / kArity])) {
+      rise(hole, last);
+    } else {
+      sink(hole, last);
+    }
     return true;
   }
 
   /// Returns whether the event is still to happen.
   [[nodiscard]] bool pending(EventHandle handle) const {
-    return handle.slot < slots_.size() && slots_[handle.slot].pending &&
-           slots_[handle.slot].generation == handle.generation;
+    return handle.slot < slots_.size() && slots_[handle.slot].generation == handle.generation &&
+           slots_[handle.slot].place != kNowhere;
   }
 
   /// Returns the first pending event's key; none if there is no event.
-  [[nodiscard]] std::optional<Key> next_key() {
-    if (!settle_top()) return std::nullopt;
-    return heap_.front().key;
+  [[nodiscard]] std::optional<Key> next_key() const {
+    if (heap_.empty()) return std::nullopt;
+    return slots_[heap_.front().slot].key;
   }
 
   /// Returns the first pending event's time; TimePoint::max() if there is no event.
-  [[nodiscard]] TimePoint next_time() {
-    return settle_top() ? heap_.front().key.time() : TimePoint::max();
+  [[nodiscard]] TimePoint next_time() const {
+    return heap_.empty() ? TimePoint::max() : heap_.front().time;
   }
 
   /// Takes out the first event if it happens at `time`, which becomes now().
   std::optional<Payload> pop_at(TimePoint time) {
-    if (!settle_top() || heap_.front().key.time() != time) return std::nullopt;
-    const std::uint32_t slot = heap_.front().slot;
-    remove_top();
-    std::optional<Payload> payload(std::move(slots_[slot].payload));
-    release(slot);
-    now_ = time;
-    return payload;
+    if (heap_.empty() || heap_.front().time != time) return std::nullopt;
+    return take_first();
   }
 
   /// Takes out the first event and moves now() to its time; none if there is no event.
   std::optional<Event> pop() {
-    if (!settle_top()) return std::nullopt;
-    const Entry top = heap_.front();
-    remove_top();
-    std::optional<Event> event(Event{top.key, std::move(slots_[top.slot].payload)});
-    release(top.slot);
-    now_ = top.key.time();
-    return event;
+    if (heap_.empty()) return std::nullopt;
+    const Key key = slots_[heap_.front().slot].key;
+    return Event{key, take_first()};
   }
 
-  [[nodiscard]] std::size_t size() const { return pending_; }
-  [[nodiscard]] bool empty() const { return pending_ == 0; }
+  [[nodiscard]] std::size_t size() const { return heap_.size(); }
+  [[nodiscard]] bool empty() const { return heap_.empty(); }
   /// Returns the time of the last event that was taken out.
   [[nodiscard]] TimePoint now() const { return now_; }
 
  private:
   static constexpr std::size_t kArity = 4;
+  static constexpr std::uint32_t kNowhere = UINT32_MAX;
 
   struct Slot {
     Key key;
     Payload payload;
     std::uint32_t generation = 0;
-    std::uint32_t ticket = 0;
-    bool pending = false;
+    std::uint32_t place = kNowhere;  // in the heap
   };
   struct Entry {
-    Key key;
-    std::uint32_t slot;
-    std::uint32_t ticket;
+    TimePoint time;
+    std::uint32_t slot = 0;
   };
 
-  [[nodiscard]] bool stale(const Entry& entry) const {
-    return !slots_[entry.slot].pending || slots_[entry.slot].ticket != entry.ticket;
+  [[nodiscard]] bool before(const Entry& a, const Entry& b) const {
+    if (a.time != b.time) return a.time < b.time;
+    return slots_[a.slot].key < slots_[b.slot].key;
+  }
+
+  Payload take_first() {
+    const Entry first = heap_.front();
+    now_ = first.time;
+    Payload payload = std::move(slots_[first.slot].payload);
+    release(first.slot);
+    const Entry last = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty()) sink(0, last);
+    return payload;
   }
 
   void release(std::uint32_t index) {
     Slot& slot = slots_[index];
-    slot.pending = false;
+    slot.place = kNowhere;
     ++slot.generation;
-    ++slot.ticket;
-    --pending_;
     free_.push_back(index);
   }
 
-  // Brings the first pending event, under its present key, to the top; says whether there is one.
-  bool settle_top() {
-    while (!heap_.empty()) {
-      Entry& top = heap_.front();
-      if (stale(top)) {
-        --stale_;
-        remove_top();
-        continue;
-      }
-      const Key& key = slots_[top.slot].key;
-      if (!(top.key < key)) return true;
-      top.key = key;
-      sift_down(0);
-    }
-    return false;
+  void put(std::size_t at, const Entry& entry) {
+    heap_[at] = entry;
+    slots_[entry.slot].place = static_cast<std::uint32_t>(at);
   }
 
-  void push(const Entry& entry) {
-    heap_.push_back(entry);
-    std::size_t at = heap_.size() - 1;
+  // Puts an entry into the hole at `at`, or above.
+  void rise(std::size_t at, const Entry& entry) {
     while (at > 0) {
       const std::size_t parent = (at - 1) / kArity;
-      if (!(entry.key < heap_[parent].key)) break;
-      heap_[at] = heap_[parent];
+      if (!before(entry, heap_[parent])) break;
+      put(at, heap_[parent]);
       at = parent;
     }
-    heap_[at] = entry;
-  }
-
-  void remove_top() {
-    const Entry last = heap_.back();
-    heap_.pop_back();
-    if (!heap_.empty()) sink(0, last);
-  }
-
-  void sift_down(std::size_t at) {
-    const Entry entry = heap_[at];
-    sink(at, entry);
+    put(at, entry);
   }
 
   // Puts an entry into the hole at `at`, or below.
@@ -206,33 +196,18 @@ class EventQueue {
       const std::size_t end = first + kArity < size ? first + kArity : size;
       std::size_t least = first;
       for (std::size_t child = first + 1; child < end; ++child) {
-        if (heap_[child].key < heap_[least].key) least = child;
+        if (before(heap_[child], heap_[least])) least = child;
       }
-      if (!(heap_[least].key < entry.key)) break;
-      heap_[at] = heap_[least];
+      if (!before(heap_[least], entry)) break;
+      put(at, heap_[least]);
       at = least;
     }
-    heap_[at] = entry;
-  }
-
-  void drop_stale() {
-    if (stale_ <= pending_ + 64) return;
-    std::size_t kept = 0;
-    for (const Entry& entry : heap_) {
-      if (!stale(entry)) heap_[kept++] = {slots_[entry.slot].key, entry.slot, entry.ticket};
-    }
-    heap_.erase(heap_.begin() + static_cast<std::ptrdiff_t>(kept), heap_.end());
-    for (std::size_t at = kept / kArity + 1; at-- > 0;) {
-      if (at < kept) sift_down(at);
-    }
-    stale_ = 0;
+    put(at, entry);
   }
 
   std::vector<Entry> heap_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
-  std::size_t pending_ = 0;
-  std::size_t stale_ = 0;
   TimePoint now_;
 };
 

@@ -20,11 +20,27 @@ constexpr UInt128 divide_up(UInt128 numerator, UInt128 denominator) {
 
 ResourceId FairShare::add_resource(std::uint64_t capacity) {
   WEFT_CHECK(capacity > 0 && capacity < bound(62), "a resource of {} units a second", capacity);
-  Resource resource;
+  if (resource_count_ == resources_.size()) resources_.emplace_back();
+  Resource& resource = resources_[resource_count_];
+  std::vector<Member> members = std::move(resource.members);
+  members.clear();
+  resource = {};
+  resource.members = std::move(members);
   resource.capacity = capacity;
   resource.full_capacity = UInt128{capacity} << 16;
-  resources_.push_back(std::move(resource));
-  return ResourceId(static_cast<std::uint32_t>(resources_.size() - 1));
+  return ResourceId(static_cast<std::uint32_t>(resource_count_++));
+}
+
+void FairShare::clear() {
+  resource_count_ = 0;
+  activities_.clear();
+  uses_.clear();
+  free_activities_.clear();
+  for (std::vector<std::uint32_t>& free : free_uses_) free.clear();
+  touched_.clear();
+  dirty_.clear();
+  changed_.clear();
+  round_ = 0;
 }
 
 ActivityId FairShare::add(const Demand& demand) {
@@ -73,8 +89,8 @@ void FairShare::take_uses(Activity& activity, std::span<const ResourceUse> uses)
   }
   ++round_;
   for (const ResourceUse& use : uses) {
-    WEFT_CHECK(use.resource.value() < resources_.size(), "resource {} of {}", use.resource.value(),
-               resources_.size());
+    WEFT_CHECK(use.resource.value() < resource_count_, "resource {} of {}", use.resource.value(),
+               resource_count_);
     if (use.amount == 0) continue;
     Resource& resource = resources_[use.resource.value()];
     if (resource.visited == round_) {

@@ -67,6 +67,8 @@ struct FillLevel {
 
 class FairShare {
  public:
+  /// Forgets all resources and activities; keeps the memory that they took.
+  void clear();
   /// Adds a resource of `capacity` units a second (positive, below 2^62).
   ResourceId add_resource(std::uint64_t capacity);
 
@@ -177,7 +179,8 @@ class FairShare {
   void stop(std::uint32_t index, UInt128 rate, std::uint64_t slack, std::uint32_t limit);
   void assign(std::uint32_t index, UInt128 rate, std::uint64_t slack, std::uint32_t limit);
 
-  std::vector<Resource> resources_;
+  std::vector<Resource> resources_;  // the first resource_count_; the rest is room
+  std::size_t resource_count_ = 0;
   std::vector<Activity> activities_;
   std::vector<Use> uses_;
   std::vector<std::uint32_t> free_activities_;

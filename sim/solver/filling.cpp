@@ -51,12 +51,17 @@ std::span<const ActivityId> FairShare::solve() {
 }
 
 void FairShare::settle_component(std::uint32_t seed) {
-  collect(seed);
-  if (component_resources_.empty()) {
-    const Activity& alone = activities_[seed];
+  Activity& alone = activities_[seed];
+  const Use* const uses = uses_.data() + alone.first_use;
+  const bool shares = std::any_of(uses, uses + alone.use_count, [&](const Use& use) {
+    return resources_[use.resource].contended;
+  });
+  if (!shares) {
+    alone.visited = round_;
     assign(seed, alone.cap, alone.cap_exact ? 0 : 1, alone.cap_limit);
     return;
   }
+  collect(seed);
   scale_weights();
   fill();
 }

@@ -72,7 +72,7 @@ TEST(BadScenario, PipelinesSayWhatIsWrong) {
            "ps, ns, us, ms, s)"},
           {"zero and negative",
            pipeline("\"chunks\": 0, \"compute\": \"-1 ms\", \"communication\": \"5 ms\""),
-           "configs/scenarios/s.json:2:2: /pipeline/chunks: 0 is out of range (1 to 10000)\n"
+           "configs/scenarios/s.json:2:2: /pipeline/chunks: 0 is out of range (1 to 1000000)\n"
            "configs/scenarios/s.json:2:15: /pipeline/compute: \"-1 ms\" is negative (a duration is "
            "zero or more)"},
       },
