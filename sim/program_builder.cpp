@@ -284,6 +284,11 @@ GangWriter& GangWriter::use(GangUse::On on, std::uint32_t index, std::int64_t nu
   return *this;
 }
 
+GangWriter& GangWriter::uses(const std::vector<GangUse>& uses) {
+  for (const GangUse& each : uses) use(each.on, each.index, each.numerator);
+  return *this;
+}
+
 GangWriter& GangWriter::memory(MemoryId memory, std::int64_t numerator) {
   return use(GangUse::On::memory, memory.value(), numerator);
 }

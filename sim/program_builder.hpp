@@ -91,6 +91,8 @@ class GangWriter {
   GangWriter& link(LinkId link, std::int64_t numerator);
   /// Adds `numerator / denominator` bytes through a switch per byte of progress.
   GangWriter& fabric_switch(SwitchId fabric_switch, std::int64_t numerator);
+  /// Adds these uses.
+  GangWriter& uses(const std::vector<GangUse>& uses);
   /// Adds every share of a route and both of its ends, each times `numerator / denominator`;
   /// the numerator times each share must be a multiple of the route's own denominator.
   GangWriter& route(const Machine& machine, RouteId route, std::int64_t numerator);

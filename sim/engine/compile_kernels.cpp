@@ -220,7 +220,7 @@ class KernelCompiler {
   }
 
   void compile_views() {
-    std::vector<std::uint32_t> seen_on(program_.kernels.size(), kNone);
+    std::vector<std::uint32_t> seen_on(program_.waits.empty() ? 0 : program_.kernels.size(), kNone);
     for (CompiledCommand& command : out_.commands) {
       const CompiledStream& stream = out_.streams[command.stream];
       if (command.op == Op::launch) {
@@ -232,7 +232,7 @@ class KernelCompiler {
                      "member {} of gang {} is of rank {} and is launched by rank {}",
                      kernel.gang_member, kernel.gang->value(), rank.value(), stream.rank);
         }
-        if (seen_on[command.target] == stream.device) continue;
+        if (program_.waits.empty() || seen_on[command.target] == stream.device) continue;
         seen_on[command.target] = stream.device;
         view_waits(kernel, stream.device);
       } else if (command.op == Op::wait_signal) {

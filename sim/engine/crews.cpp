@@ -12,17 +12,6 @@
 
 namespace weft::sim::engine {
 
-const TileRange& Simulation::range_of(const RoleRun& role, std::uint32_t range) const {
-  return program_.ranges[program_.roles[role.role].ranges.first + range];
-}
-
-void Simulation::mark_role(std::uint32_t index) {
-  RoleRun& role = roles_[index];
-  if (role.dirty) return;
-  role.dirty = true;
-  dirty_roles_.push_back(index);
-}
-
 void Simulation::advance(std::uint32_t index) {
   RoleRun& role = roles_[index];
   role.dirty = false;

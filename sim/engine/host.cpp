@@ -17,10 +17,6 @@ constexpr std::size_t kLongProgram = 4'096;
 
 }  // namespace
 
-std::int64_t Simulation::issued(const CompiledCommand& command) const {
-  return segments_[command.segment].base + command.issue;
-}
-
 void Simulation::start_threads() {
   thread_queues_.resize(program_.threads.size());
   for (std::uint32_t q = 0; q < compiled_.queues.size(); ++q) {
@@ -36,7 +32,10 @@ void Simulation::start_threads() {
   for (std::size_t i = 1; i < segment_calls_.size(); ++i) {
     segment_calls_[i] += segment_calls_[i - 1];
   }
-  for (const std::uint32_t segment : compiled_.thread_segment) activate(segment, 0);
+  for (const std::uint32_t segment : compiled_.thread_segment) {
+    activate(segment, 0);
+    try_activate(compiled_.segments[segment].next);
+  }
 }
 
 void Simulation::activate(std::uint32_t segment, std::int64_t base) {
@@ -51,23 +50,25 @@ void Simulation::activate(std::uint32_t segment, std::int64_t base) {
   for (const std::uint32_t queue : thread_queues_[compiled_.segments[segment].thread]) {
     mark_queue(queue);
   }
-  if (compiled_.segments[segment].next != kNone) try_activate(compiled_.segments[segment].next);
 }
 
+// The segment and those after it begin, up to one whose event has not come.
 void Simulation::try_activate(std::uint32_t index) {
-  const Segment& segment = compiled_.segments[index];
-  RecordState& record = records_[segment.waits_for];
-  if (record.at < 0) {
-    segment_next_[index] = record.first_segment;
-    record.first_segment = index;
-    return;
+  for (; index != kNone; index = compiled_.segments[index].next) {
+    const Segment& segment = compiled_.segments[index];
+    RecordState& record = records_[segment.waits_for];
+    if (record.at < 0) {
+      segment_next_[index] = record.first_segment;
+      record.first_segment = index;
+      return;
+    }
+    const std::int64_t reached = segments_[index - 1].base + segment.offset;
+    const std::int64_t start = std::max(reached, record.at + sync(machine_.control.signal_host));
+    ++activities_;
+    end_ = std::max(end_, start);
+    host_span(segment.host_wait, reached, start, start);
+    activate(index, start);
   }
-  const std::int64_t reached = segments_[index - 1].base + segment.offset;
-  const std::int64_t start = std::max(reached, record.at + sync(machine_.control.signal_host));
-  ++activities_;
-  end_ = std::max(end_, start);
-  host_span(segment.host_wait, reached, start, start);
-  activate(index, start);
 }
 
 void Simulation::host_span(CommandRef ref, std::int64_t begin, std::int64_t start,
@@ -86,12 +87,6 @@ void Simulation::host_span(CommandRef ref, std::int64_t begin, std::int64_t star
                    .ready = TimePoint::from_ps(start),
                    .start = TimePoint::from_ps(start),
                    .end = TimePoint::from_ps(end)});
-}
-
-void Simulation::mark_queue(std::uint32_t queue) {
-  if (queues_[queue].dirty) return;
-  queues_[queue].dirty = true;
-  dirty_queues_.push_back(queue);
 }
 
 void Simulation::wake_queue(std::uint32_t queue, std::int64_t time) {
@@ -154,6 +149,17 @@ void Simulation::fetch_ahead(std::uint32_t lane) const {
   }
 }
 
+// Whether what is next in the queue only waits for the command, which is before it on its stream.
+bool Simulation::stays_behind(std::uint32_t queue, std::uint32_t command) {
+  if (compiled_.queues[queue].lanes != 1) return false;
+  std::uint32_t lane = 0;
+  const std::uint32_t next = head(queue, lane);
+  if (next == kNone) return true;
+  const CompiledCommand& its = compiled_.commands[next];
+  return its.stream == compiled_.commands[command].stream && !its.programmatic &&
+         streams_[its.stream].outstanding > 0 && issued(its) <= now_;
+}
+
 void Simulation::dispatch(std::uint32_t queue) {
   queues_[queue].dirty = false;
   for (;;) {
@@ -166,6 +172,7 @@ void Simulation::dispatch(std::uint32_t queue) {
     ++lane_position_[lane];
     queues_[queue].head_since = now_;
     if (compiled_.commands.size() > kLongProgram) fetch_ahead(lane);
+    if (stays_behind(queue, index)) return;
   }
 }
 

@@ -62,7 +62,9 @@ void Simulation::find_interference() {
     if (traffic.on != Traffic::On::route) continue;
     (traffic.posted_write ? posted : read) = true;
   }
-  for (std::size_t d = 0; d < machine_.devices.size(); ++d) {
+  for (const CompiledStream& stream : compiled_.streams) {
+    const std::uint32_t d = stream.device;
+    if (has_terms_[d]) continue;
     for (const Interference& term : machine_.devices[d].interference) {
       const bool writes = term.access == Interference::Access::posted_write;
       if (writes ? posted : read) {

@@ -207,13 +207,6 @@ void Simulation::queue_for_sms(std::uint32_t slot) {
   mark_pool(run.pool);
 }
 
-void Simulation::mark_pool(std::uint32_t index) {
-  Pool& pool = pools_[index];
-  if (pool.dirty) return;
-  pool.dirty = true;
-  dirty_pools_.push_back(index);
-}
-
 void Simulation::place(std::uint32_t index) {
   pools_[index].dirty = false;
   const bool exclusive = options_.effects.exclusive_engines;

@@ -111,29 +111,6 @@ void Simulation::settle() {
   solve();
 }
 
-EventKey Simulation::key(std::int64_t time, Phase phase, std::uint32_t command,
-                         std::uint32_t range) const {
-  if (command == kNone) {
-    return {TimePoint::from_ps(time), {.phase = phase, .command = command, .range = range}};
-  }
-  const std::uint64_t part = compiled_.streams[compiled_.commands[command].stream].key_part;
-  return {TimePoint::from_ps(time), phase, part, command, range};
-}
-
-EventHandle Simulation::at(std::int64_t time, Phase phase, std::uint32_t command,
-                           std::uint32_t range, const Happening& happening) {
-  return queue_.schedule(key(time, phase, command, range), happening);
-}
-
-void Simulation::after(std::int64_t delay, std::uint32_t command, std::uint32_t range,
-                       const Happening& happening) {
-  if (delay == 0) {
-    soon_.push_back(happening);
-  } else {
-    at(now_ + delay, Phase::finish, command, range, happening);
-  }
-}
-
 void Simulation::happen(const Happening& happening) {
   switch (happening.what) {
     case What::queue_wake:

@@ -59,6 +59,7 @@ class Simulation : private RunState {
   void dispatch(std::uint32_t queue);
   [[nodiscard]] std::uint32_t head(std::uint32_t queue, std::uint32_t& lane);
   void fetch_ahead(std::uint32_t lane) const;
+  [[nodiscard]] bool stays_behind(std::uint32_t queue, std::uint32_t command);
   [[nodiscard]] std::int64_t issued(const CompiledCommand& command) const;
   bool dispatch_one(std::uint32_t queue, std::uint32_t index);
   bool pass_event(std::uint32_t queue, const CompiledCommand& command);
@@ -244,5 +245,58 @@ class Simulation : private RunState {
   std::span<RecordSink* const> sinks_;
   RunState* lender_ = nullptr;
 };
+
+// What every event goes through.
+
+inline EventKey Simulation::key(std::int64_t time, Phase phase, std::uint32_t command,
+                                std::uint32_t range) const {
+  if (command == kNone) {
+    return {TimePoint::from_ps(time), {.phase = phase, .command = command, .range = range}};
+  }
+  const std::uint64_t part = compiled_.streams[compiled_.commands[command].stream].key_part;
+  return {TimePoint::from_ps(time), phase, part, command, range};
+}
+
+inline EventHandle Simulation::at(std::int64_t time, Phase phase, std::uint32_t command,
+                                  std::uint32_t range, const Happening& happening) {
+  return queue_.schedule(key(time, phase, command, range), happening);
+}
+
+inline void Simulation::after(std::int64_t delay, std::uint32_t command, std::uint32_t range,
+                              const Happening& happening) {
+  if (delay == 0) {
+    soon_.push_back(happening);
+  } else {
+    at(now_ + delay, Phase::finish, command, range, happening);
+  }
+}
+
+inline std::int64_t Simulation::issued(const CompiledCommand& command) const {
+  return segments_[command.segment].base + command.issue;
+}
+
+inline const TileRange& Simulation::range_of(const RoleRun& role, std::uint32_t range) const {
+  return program_.ranges[program_.roles[role.role].ranges.first + range];
+}
+
+inline void Simulation::mark_queue(std::uint32_t queue) {
+  if (queues_[queue].dirty) return;
+  queues_[queue].dirty = true;
+  dirty_queues_.push_back(queue);
+}
+
+inline void Simulation::mark_role(std::uint32_t index) {
+  RoleRun& role = roles_[index];
+  if (role.dirty) return;
+  role.dirty = true;
+  dirty_roles_.push_back(index);
+}
+
+inline void Simulation::mark_pool(std::uint32_t index) {
+  Pool& pool = pools_[index];
+  if (pool.dirty) return;
+  pool.dirty = true;
+  dirty_pools_.push_back(index);
+}
 
 }  // namespace weft::sim::engine

@@ -227,10 +227,15 @@ void SmPool::room_by_gpc(const Footprint& footprint, std::vector<int>& room) con
 }
 
 int SmPool::room(const Footprint& footprint, int cluster, int ctas) const {
-  std::vector<int> room;
-  room_by_gpc(footprint, room);
   int total = 0;
-  for (const int r : room) total += r / cluster * cluster;
+  for (std::size_t i = 0; i < groups_.size();) {
+    const int gpc = groups_[i].gpc;
+    int room = 0;
+    for (; i < groups_.size() && groups_[i].gpc == gpc; ++i) {
+      room += groups_[i].sms * groups_[i].room(footprint);
+    }
+    total += room / cluster * cluster;
+  }
   return std::min(total, ctas);
 }
 

@@ -51,7 +51,10 @@ void Simulation::find_peaks() {
     const auto kind = std::make_pair(program_.kernels[i].footprint, peaks_[i]);
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
   }
+  std::vector<SmCapacity> tried;
   for (const Device& device : machine_.devices) {
+    if (std::find(tried.begin(), tried.end(), device.sms.per_sm) != tried.end()) continue;
+    tried.push_back(device.sms.per_sm);
     for (const auto& [footprint, peak] : kinds) {
       SmPool sm(device.sms.per_sm, {1});
       Peak sum{};

@@ -260,7 +260,6 @@ struct Happening {
     gang_start,
   } what = What::queue_wake;
   std::uint32_t of = 0;
-  std::uint32_t and_of = 0;
 };
 
 }  // namespace weft::sim::engine

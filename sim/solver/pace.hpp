@@ -79,7 +79,7 @@ class Progress {
   [[nodiscard]] TimePoint end() const { return reaches(0); }
   /// Returns when `amount` units are left; TimePoint::max() if never.
   [[nodiscard]] TimePoint when_left(std::uint64_t amount) const {
-    return reaches(scale_.quanta(amount));
+    return reaches(amount == 0 ? 0 : scale_.quanta(amount));
   }
   /// Returns the units left at `now` (not before the last change of pace), rounded up.
   [[nodiscard]] std::uint64_t units_left(TimePoint now) const {

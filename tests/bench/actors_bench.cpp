@@ -25,9 +25,10 @@ void time_runs(benchmark::State& state, const Actors& actors) {
   const sim::RunOptions options{.effects = sim::effects_of(sim::Fidelity::contended), .races = {}};
   NullSink sink;
   const std::array<sim::RecordSink*, 1> sinks{&sink};
+  sim::Workspace workspace;
   double end_seconds = 0;
   for (auto _ : state) {
-    const sim::RunResult result = sim::run(machine, program, options, sinks);
+    const sim::RunResult result = sim::run(machine, program, options, sinks, &workspace);
     end_seconds = static_cast<double>(result.end.ps()) * 1e-12;
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(actors.activities()));
