@@ -18,6 +18,8 @@ using calibration::Background;
 constexpr std::int64_t kRegionBytes = std::int64_t{128} << 20;
 constexpr int kMostCtas = 1024;
 constexpr std::int64_t kPieceBytes = std::int64_t{8} << 20;
+/// Bytes a nanosecond of an all-reduce between two GPUs, generously: how many outlast a product.
+constexpr double kNcclBytesPerNs = 250.0;
 
 TrafficKind kind_of(const std::string& name) {
   if (name == "spin") return TrafficKind::spin;
@@ -36,12 +38,16 @@ class Neighbour {
       : stage_(stage),
         buffers_(buffers),
         background_(background),
-        by_engine_(background.kind == "copy_engine") {
+        by_library_(background.kind == "nccl"),
+        by_engine_(background.kind == "copy_engine" || by_library_) {
     source_ = background.direction == "to_device" ? buffers.host_source : buffers.device_source;
     target_ = background.direction == "to_host" ? buffers.host_target : buffers.device_target;
     if (by_engine_) {
       // Long enough to outlast the product at the engine's usual rates.
-      const double rate = background.direction == "device" ? 2000.0 : 56.0;
+      const double host = stage.memory().backend() == Backend::peer_gpus ? 450.0 : 56.0;
+      const double rate = by_library_                        ? kNcclBytesPerNs
+                          : background.direction == "device" ? 2000.0
+                                                             : host;
       pieces_ = static_cast<int>(std::ceil(1.3 * static_cast<double>(expected_ns) * rate /
                                            static_cast<double>(kPieceBytes))) +
                 1;
@@ -64,6 +70,10 @@ class Neighbour {
       WEFT_CUDA(cudaEventRecord(begin_, stream));
       for (int i = 0; i < pieces_; ++i) {
         const std::int64_t at = i * kPieceBytes % kRegionBytes;
+        if (by_library_) {
+          all_reduce(at, stream);
+          continue;
+        }
         WEFT_CUDA(
             cudaMemcpyAsync(target_ + at, source_ + at, kPieceBytes, cudaMemcpyDefault, stream));
       }
@@ -116,9 +126,23 @@ class Neighbour {
   }
 
  private:
+  /// Every running rank's part of one all-reduce; rank 0's in the traffic's stream.
+  void all_reduce(std::int64_t at, cudaStream_t stream) {
+    std::vector<NcclGroup::Share> shares;
+    for (const int rank : stage_.running()) {
+      const auto peer = static_cast<std::size_t>(rank);
+      shares.push_back(
+          {buffers_.shared_source.at[peer] + at, buffers_.shared_target.at[peer] + at,
+           rank == 0 ? stream : stage_.memory().stream(rank, StreamRole::communication)});
+    }
+    stage_.nccl_group().enqueue(NcclOperation::all_reduce, kPieceBytes, shares);
+    stage_.memory().enter(0);
+  }
+
   Stage& stage_;
   TrafficBuffers& buffers_;
   Background background_;
+  bool by_library_;
   bool by_engine_;
   const std::byte* source_ = nullptr;
   std::byte* target_ = nullptr;
@@ -131,8 +155,10 @@ class Neighbour {
 }  // namespace
 
 TrafficBuffers::TrafficBuffers(Stage& stage)
-    : host_source(stage.shared_random(kRegionBytes).at[1]),
-      host_target(stage.shared_scratch(kRegionBytes).at[1]),
+    : shared_source(stage.shared_random(kRegionBytes)),
+      shared_target(stage.shared_scratch(kRegionBytes)),
+      host_source(shared_source.at[1]),
+      host_target(shared_target.at[1]),
       device_source(stage.random(0, kRegionBytes)),
       device_second(stage.random(0, kRegionBytes)),
       device_target(stage.scratch(0, kRegionBytes)),

@@ -12,7 +12,9 @@ namespace weft::kernels {
 struct TrafficBuffers {
   explicit TrafficBuffers(Stage& stage);
 
-  const std::byte* host_source = nullptr;
+  Region shared_source;
+  Region shared_target;
+  const std::byte* host_source = nullptr;  ///< rank 1's: a host's, or another GPU's
   std::byte* host_target = nullptr;
   const std::byte* device_source = nullptr;
   const std::byte* device_second = nullptr;
@@ -29,7 +31,7 @@ struct BesideTimes {
   std::vector<std::int64_t> background_bytes_per_second;
 };
 
-/// Measures `product` beside the traffic of `what.background` on a stage of the host link.
+/// Measures `product` beside the traffic of `background`, both of rank 0.
 BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers,
                        const calibration::Background& background, const Multiplier& product,
                        std::int64_t expected_ns, int warm_up, int repetitions);

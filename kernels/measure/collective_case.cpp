@@ -19,6 +19,13 @@ struct RankWork {
   std::int64_t target_bytes = 0;
 };
 
+NcclOperation operation_of(const std::string& operation) {
+  if (operation == "all_gather") return NcclOperation::all_gather;
+  if (operation == "reduce_scatter") return NcclOperation::reduce_scatter;
+  if (operation == "all_reduce") return NcclOperation::all_reduce;
+  return NcclOperation::all_to_all;
+}
+
 CollectivePlan plan_of(const std::string& operation, int ranks, int rank, std::int64_t bytes) {
   if (operation == "all_gather") return plan_all_gather(ranks, rank, bytes / ranks, 1);
   if (operation == "reduce_scatter") return plan_reduce_scatter(ranks, rank, bytes / ranks, 1);
@@ -58,10 +65,16 @@ class CollectiveCase {
       const int rank = stage_.running()[i];
       stage_.memory().enter(rank);
       cudaStream_t stream = stage_.memory().stream(rank, StreamRole::communication);
+      if (by_library()) continue;
       if (what_.transport == "copy_engine")
         copy(work_[i], rank, stream);
       else
         launch_transfer(work_[i].launch, stream);
+    }
+    if (by_library()) {
+      std::vector<NcclGroup::Share> shares;
+      for (std::size_t i = 0; i < work_.size(); ++i) shares.push_back(share_of(i));
+      stage_.nccl_group().enqueue(operation_of(what_.operation), bytes_, shares);
     }
     joints_.merge(timed);
   }
@@ -85,6 +98,13 @@ class CollectiveCase {
  private:
   cudaStream_t compute(std::size_t i) const {
     return stage_.memory().stream(stage_.running()[i], StreamRole::compute);
+  }
+  bool by_library() const { return what_.transport == "library"; }
+  NcclGroup::Share share_of(std::size_t i) {
+    const int rank = stage_.running()[i];
+    const std::byte* send = source_.at[static_cast<std::size_t>(rank)];
+    if (what_.operation == "all_gather") send += rank * (bytes_ / stage_.memory().ranks());
+    return {send, work_[i].target, stage_.memory().stream(rank, StreamRole::communication)};
   }
   void copy(const RankWork& work, int rank, cudaStream_t stream) {
     for (const TransferPiece& piece : work.pieces)

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "kernels/measure/multiplier.hpp"
 
 namespace weft::kernels {
 
 /// What moves the bytes.
-enum class Mover : std::uint8_t { copy_engine, ctas };
+enum class Mover : std::uint8_t { copy_engine, ctas, library };
 
 /// How long a kernel of a case waits for one flag: far longer than any transfer takes.
 inline constexpr std::int64_t kWaitBudgetNs = 300'000'000;
@@ -68,8 +69,10 @@ class BoundaryCase {
 std::unique_ptr<BoundaryCase> make_gather_case(Stage& stage, const calibration::Shape& shape,
                                                const GemmChoice& choice);
 
-/// X [m, k] times W [n, k] transposed, then the sum of all ranks' products, scattered by rows.
+/// X [m, k] times W [n, k] transposed, then by `operation`: the sum of all ranks' products scattered by
+/// rows (gemm_rs) or whole on each rank (gemm_ar), or the rows at their owners as they are (gemm_a2a).
 std::unique_ptr<BoundaryCase> make_scatter_case(Stage& stage, const calibration::Shape& shape,
-                                                const GemmChoice& choice);
+                                                const GemmChoice& choice,
+                                                const std::string& operation);
 
 }  // namespace weft::kernels

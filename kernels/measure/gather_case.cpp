@@ -66,7 +66,7 @@ class GatherCase final : public BoundaryCase {
   Enqueue collective(const Cut& cut) override {
     Cut whole = cut;
     whole.chunks = 1;
-    return transfers(whole, false);
+    return cut.mover == Mover::library ? by_library() : transfers(whole, false);
   }
   Enqueue serial(const Cut& cut) override {
     Enqueue moved = collective(cut);
@@ -169,6 +169,23 @@ class GatherCase final : public BoundaryCase {
       }
     }
     return list;
+  }
+
+  /// The collective by NCCL: every shard, the own one too, to its rows of X.
+  Enqueue by_library() {
+    const NcclGroup& group = stage_.nccl_group();
+    if (shape_.m % ranks_ != 0)
+      throw std::invalid_argument("NCCL gathers rows that divide into the ranks");
+    return [this, &group](int repetition, cudaStream_t timed) {
+      const int set = set_of(repetition);
+      joints_.fork(timed);
+      std::vector<NcclGroup::Share> shares;
+      for (const int rank : stage_.running())
+        shares.push_back({shard(set, rank), buffers(set, rank).x,
+                          stage_.memory().stream(rank, StreamRole::communication)});
+      group.enqueue(NcclOperation::all_gather, shape_.m * row_bytes(), shares);
+      joints_.merge(timed);
+    };
   }
 
   Enqueue transfers(const Cut& cut, bool posts) {

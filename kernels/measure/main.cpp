@@ -17,6 +17,7 @@
 #include "calibration/sample/sample_file.hpp"
 #include "configs/reader/error.hpp"
 #include "kernels/measure/journal.hpp"
+#include "kernels/measure/report.hpp"
 #include "kernels/measure/runner.hpp"
 #include "kernels/measure/suite.hpp"
 
@@ -35,10 +36,15 @@ struct Arguments {
   std::filesystem::path out;
   std::string budget;
   std::string commit = WEFT_COMMIT;
+  std::string library;
+  std::vector<int> ranks;
   std::filesystem::path again;
+  std::filesystem::path report;
   int pass = 0;
   int best = 10;
   bool list = false;
+  bool bring_up = false;
+  bool prove_only = false;
 };
 
 std::string utc_now() {
@@ -60,10 +66,16 @@ std::vector<Job> jobs_of(const Arguments& arguments) {
                                      arguments.pass, arguments.best);
   std::vector<Job> jobs;
   for (const std::string& name : arguments.suites) {
-    const auto more = weft::kernels::plan_jobs(
-        weft::kernels::load_suite(arguments.suite_folder / (name + ".json")));
+    weft::kernels::Suite suite =
+        weft::kernels::load_suite(arguments.suite_folder / (name + ".json"));
+    if (!arguments.ranks.empty()) suite.ranks = arguments.ranks;
+    const auto more = weft::kernels::plan_jobs(suite);
     jobs.insert(jobs.end(), more.begin(), more.end());
   }
+  if (!arguments.library.empty())
+    for (Job& job : jobs)
+      std::erase_if(job.cases, [&](const auto& what) { return what.library != arguments.library; });
+  std::erase_if(jobs, [](const Job& job) { return job.cases.empty(); });
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const Job& a, const Job& b) { return a.priority < b.priority; });
   return jobs;
@@ -79,6 +91,28 @@ int list(const std::vector<Job>& jobs) {
   std::cout << jobs.size() << " jobs, " << cases << " cases, about " << static_cast<int>(seconds)
             << " s\n";
   return kOk;
+}
+
+/// Proves every kernel right on each group; true if all were.
+bool prove_all(weft::kernels::Runner& runner, const weft::kernels::BringUp& plan) {
+  bool right = true;
+  for (const std::string& warning : plan.warnings) std::cout << "warning: " << warning << "\n";
+  for (const weft::kernels::Proof& proof : plan.proofs) {
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      const weft::kernels::Verdicts found = runner.prove(proof);
+      std::cout << proof.ranks << " ranks, " << proof.backend << ": " << found.right
+                << " cells right, worst error " << found.worst << " of its tolerance, "
+                << found.wrong.size() << " wrong, " << seconds_since(start) << " s\n";
+      for (const std::string& line : found.wrong) std::cout << "  " << line << "\n";
+      right = right && found.wrong.empty();
+    } catch (const std::exception& error) {
+      std::cout << proof.ranks << " ranks, " << proof.backend << ": " << error.what() << "\n";
+      right = false;
+    }
+    std::cout << std::flush;
+  }
+  return right;
 }
 
 int measure(const Arguments& arguments, const std::vector<Job>& jobs) {
@@ -142,12 +176,19 @@ int main(int argc, char** argv) {
                  "sample file (.jsonl) to append to; what it has is not measured again");
   app.add_option("--budget", arguments.budget,
                  "stop starting jobs that would end later, e.g. 8min");
+  app.add_option("--library", arguments.library, "only cases of this library, e.g. weft");
   app.add_option("--commit", arguments.commit, "commit that the samples name");
   app.add_option("--again", arguments.again,
                  "measure the best cells of the decisions in this file again");
+  app.add_option("--report", arguments.report,
+                 "print what the boundaries in this file or folder say about fusing, and stop");
   app.add_option("--pass", arguments.pass, "which separate run this is, with --again")
       ->capture_default_str();
   app.add_option("--best", arguments.best, "cells a case, with --again")->capture_default_str();
+  app.add_flag("--bring-up", arguments.bring_up,
+               "prove every kernel right on 2, 4 and 8 ranks, then measure what this machine has");
+  app.add_flag("--prove-only", arguments.prove_only, "with --bring-up: measure nothing");
+  app.add_option("--ranks", arguments.ranks, "group sizes, in place of those of the suites");
   app.add_flag("--list", arguments.list, "say what would be measured, and stop");
   try {
     app.parse(argc, argv);
@@ -156,6 +197,21 @@ int main(int argc, char** argv) {
     return code == 0 ? kOk : kBadInput;
   }
   try {
+    if (!arguments.report.empty()) {
+      weft::kernels::report(weft::calibration::load_sample_tree(arguments.report), std::cout);
+      return kOk;
+    }
+    if (arguments.bring_up) {
+      const auto plan = weft::kernels::plan_bring_up(weft::kernels::Runner::view());
+      weft::kernels::Runner runner;
+      if (!prove_all(runner, plan)) {
+        std::cerr << "weft-measure: something is wrong on this machine; nothing was measured\n";
+        return kSomeFailed;
+      }
+      if (arguments.prove_only) return kOk;
+      arguments.suites = plan.suites;
+      arguments.ranks = plan.ranks;
+    }
     if (arguments.suites.empty() && arguments.again.empty()) {
       std::cerr << "weft-measure: name a suite, or a file with --again\n";
       return kBadInput;

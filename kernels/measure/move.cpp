@@ -39,6 +39,8 @@ int rotating_sets(std::int64_t bytes) {
 std::function<void(cudaStream_t)> make_moves(Stage& stage, int rank, const std::vector<Move>& moves,
                                              const Cut& cut, Signal* posts, const Signal* sequence,
                                              const Signal* waits) {
+  if (cut.mover == Mover::library)
+    throw std::invalid_argument("a library moves whole collectives, not chunks");
   if (cut.mover == Mover::copy_engine) return by_copy_engine(stage, moves, posts, sequence);
   // Offsets are from one pair of bases: the list is of one case, whose moves may lie anywhere.
   std::vector<TransferPiece> pieces;

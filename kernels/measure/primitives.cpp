@@ -135,6 +135,37 @@ Times flags(Stage& stage, int warm_up, int repetitions) {
   return divided(from_nanoseconds(each, frame), 2 * kChain);
 }
 
+/// One way between two GPUs through flags in each other's memory.
+Times peer_flags(Stage& stage, int warm_up, int repetitions) {
+  const SymmetricMemory& memory = stage.memory();
+  if (stage.running().size() < 2)
+    throw std::invalid_argument("a flag between GPUs needs a peer that runs");
+  Signal* mine = stage.flags(0, 32);
+  Signal* theirs = stage.flags(1, 32);
+  auto* elapsed = reinterpret_cast<std::uint64_t*>(stage.scratch(0, sizeof(std::uint64_t)));
+  cudaStream_t other = memory.stream(1, StreamRole::compute);
+  Joints joints(stage);
+  std::vector<std::int64_t> each;
+  const Enqueue play = [&](int, cudaStream_t stream) {
+    joints.join(0, stream, 1, other);
+    memory.enter(1);
+    launch_ping_pong_side(theirs, mine, false, kChain, nullptr, other);
+    memory.enter(0);
+    launch_ping_pong_side(mine, theirs, true, kChain, elapsed, stream);
+    joints.join(1, other, 0, stream);
+  };
+  stage.timer().once(play);
+  Times frame;
+  for (int i = 0; i < warm_up + repetitions; ++i) {
+    frame = stage.timer().measure(play, 0, 1);
+    std::uint64_t ns = 0;
+    WEFT_CUDA(cudaMemcpy(&ns, elapsed, sizeof ns, cudaMemcpyDefault));
+    if (ns == 0) throw std::runtime_error("a flag was not answered within a second");
+    if (i >= warm_up) each.push_back(static_cast<std::int64_t>(ns));
+  }
+  return divided(from_nanoseconds(each, frame), 2 * kChain);
+}
+
 Move move_of(Stage& stage, const std::string& direction, std::int64_t bytes) {
   if (direction == "to_device")
     return {stage.shared_random(bytes).at[1], stage.scratch(0, bytes), 1, 0, bytes};
@@ -198,6 +229,7 @@ Times run_primitive(Stage& stage, const Case& what, int warm_up, int repetitions
   if (what.operation == "event_hop") return event_hops(stage, warm_up, repetitions);
   if (what.operation == "stream_write") return stream_writes(stage, warm_up, repetitions);
   if (what.operation == "signal_hop") return signal_hops(stage, warm_up, repetitions);
+  if (what.operation == "peer_flag") return peer_flags(stage, warm_up, repetitions);
   if (what.operation == "flag") return flags(stage, warm_up, repetitions);
   if (what.operation == "copy") return copies(stage, what, warm_up, repetitions);
   if (what.operation == "sm_copy" || what.operation == "sm_sum")

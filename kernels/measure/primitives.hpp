@@ -7,7 +7,8 @@
 
 namespace weft::kernels {
 
-/// Times of a primitive case on a stage of the host link; throws std::invalid_argument for an unknown one.
+/// Times of a primitive case on a stage, rank 0's view: `to_device` reads rank 1's memory, `to_host`
+/// writes it; throws std::invalid_argument for an unknown one.
 Times run_primitive(Stage& stage, const calibration::Case& what, int warm_up, int repetitions);
 
 }  // namespace weft::kernels

@@ -12,6 +12,7 @@
 #include "kernels/measure/collective_case.hpp"
 #include "kernels/measure/primitives.hpp"
 #include "kernels/memory/check.hpp"
+#include "kernels/shapes/table.hpp"
 
 namespace weft::kernels {
 namespace {
@@ -33,7 +34,8 @@ int device_count() {
 
 StageSize size_for(const std::string& backend, int ranks) {
   if (backend == "virtual_ranks") return {3072 * kMiB, 6144 * kMiB, 1024 * kMiB, 2048 * kMiB};
-  if (backend == "peer_gpus") return {6144 * kMiB, 12288 * kMiB, 2048 * kMiB, 4096 * kMiB};
+  if (backend.starts_with("peer_gpus"))
+    return {6144 * kMiB, 12288 * kMiB, 2048 * kMiB, 4096 * kMiB};
   // Host peers: their shards and slots are pinned memory, and together as large as one rank's.
   const std::size_t shared = ranks <= 2 ? 1536 * kMiB : ranks <= 4 ? 768 * kMiB : 384 * kMiB;
   return {8192 * kMiB, 16384 * kMiB, shared, shared};
@@ -41,12 +43,13 @@ StageSize size_for(const std::string& backend, int ranks) {
 
 std::unique_ptr<SymmetricMemory> memory_for(const std::string& backend, int ranks) {
   if (backend == "virtual_ranks") return make_virtual_ranks(ranks);
-  if (backend == "peer_gpus") {
+  if (backend == "peer_gpus" || backend == "peer_gpus_mapped") {
     if (device_count() < ranks)
       throw std::runtime_error("there are fewer than " + std::to_string(ranks) + " GPUs");
     std::vector<int> devices;
     for (int device = 0; device < ranks; ++device) devices.push_back(device);
-    return make_peer_gpus(devices);
+    return make_peer_gpus(devices,
+                          backend == "peer_gpus" ? PeerMapping::access : PeerMapping::mapped);
   }
   if (backend.empty() || backend == "host_link") return make_host_link(ranks);
   throw std::invalid_argument("no back end " + backend);
@@ -59,8 +62,18 @@ void median_of(std::vector<int> values, int& into) {
   into = *middle;
 }
 
+/// Our tile of 128 x 256 in clusters of this size.
+int tile_with_cluster(int cluster) {
+  for (std::size_t i = 0; i < shapes::tiles.size(); ++i)
+    if (const shapes::Tile& tile = shapes::tiles[i];
+        tile.m() == 128 && tile.n() == 256 && tile.cluster() == cluster)
+      return static_cast<int>(i);
+  throw std::invalid_argument("no tile of 128 x 256 in clusters of " + std::to_string(cluster));
+}
+
 GemmChoice choice_of(const Case& what) {
   GemmChoice choice;
+  if (what.cluster) choice.tile = tile_with_cluster(*what.cluster);
   choice.library = what.library;
   choice.sms = what.sms.value_or(0);
   choice.scheduler = what.variant == "counter" ? Scheduler::counter : Scheduler::static_shares;
@@ -71,7 +84,9 @@ GemmChoice choice_of(const Case& what) {
 
 Cut cut_of(const Case& what) {
   return {.chunks = what.chunks.value_or(1),
-          .mover = what.transport == "sm" ? Mover::ctas : Mover::copy_engine,
+          .mover = what.transport == "sm"        ? Mover::ctas
+                   : what.transport == "library" ? Mover::library
+                                                 : Mover::copy_engine,
           .margin = what.margin.value_or(0),
           .ctas = what.ctas.value_or(8),
           .pace_bytes_per_second = what.pace_bytes_per_second.value_or(0),
@@ -104,6 +119,11 @@ Runner::Runner() {
     // Cases that need the library are refused by name.
     library_.reset();
   }
+  try {
+    nccl_ = std::make_unique<Nccl>();
+  } catch (const std::runtime_error&) {
+    nccl_.reset();
+  }
 }
 
 Runner::~Runner() = default;
@@ -120,6 +140,7 @@ calibration::Run Runner::machine() const {
   run.driver = watch_->driver_version();
   run.cuda = version_text(version);
   if (library_) run.cublaslt = std::to_string(library_->version());
+  if (nccl_) run.nccl = std::to_string(nccl_->version());
   return run;
 }
 
@@ -131,7 +152,7 @@ Stage& Runner::stage_for(const Case& what) {
     stage_.reset();
     stage_name_.clear();
     stage_ = std::make_unique<Stage>(memory_for(backend, ranks), size_for(backend, ranks),
-                                     library_.get());
+                                     library_.get(), nccl_.get());
     stage_name_ = name;
   }
   stage_->reset();
@@ -170,6 +191,28 @@ Sample Runner::sample_of(const Case& what, const Times& times) const {
         break;
       }
   return sample;
+}
+
+Verdicts Runner::prove(const Proof& proof) {
+  Case what;
+  what.backend = proof.backend;
+  what.ranks = proof.ranks;
+  return weft::kernels::prove(stage_for(what));
+}
+
+MachineView Runner::view() {
+  MachineView machine;
+  machine.devices = device_count();
+  for (int from = 0; from < machine.devices; ++from) {
+    std::vector<bool> reaches;
+    for (int to = 0; to < machine.devices; ++to) {
+      int can = 1;
+      if (from != to) WEFT_CUDA(cudaDeviceCanAccessPeer(&can, from, to));
+      reaches.push_back(can != 0);
+    }
+    machine.reaches.push_back(std::move(reaches));
+  }
+  return machine;
 }
 
 JobResult Runner::run(const Job& job) {
@@ -325,9 +368,10 @@ void Runner::run_interference(Stage& stage, const Job& job, JobResult& result) {
 
 void Runner::run_boundary(Stage& stage, const Job& job, JobResult& result) {
   const Case& first = job.cases.front();
-  const auto boundary = first.operation == "ag_gemm"
-                            ? make_gather_case(stage, *first.shape, choice_of(first))
-                            : make_scatter_case(stage, *first.shape, choice_of(first));
+  const auto boundary =
+      first.operation == "ag_gemm"
+          ? make_gather_case(stage, *first.shape, choice_of(first))
+          : make_scatter_case(stage, *first.shape, choice_of(first), first.operation);
   std::vector<Enqueue> work;
   std::vector<Sample> prepared;
   for (const Case& what : job.cases) {

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "kernels/measure/bring_up.hpp"
 #include "kernels/measure/conditions.hpp"
 #include "kernels/measure/cut.hpp"
+#include "kernels/measure/prove.hpp"
 #include "kernels/measure/stage.hpp"
 #include "kernels/measure/suite.hpp"
 
@@ -31,6 +33,10 @@ class Runner {
 
   /// Measures every case of a job.
   JobResult run(const Job& job);
+  /// Proves the kernels right on a group of ranks.
+  Verdicts prove(const Proof& proof);
+  /// The GPUs here and which of them address each other.
+  static MachineView view();
   /// What this machine is; the program fills in its name, start and commit.
   calibration::Run machine() const;
 
@@ -44,6 +50,7 @@ class Runner {
   calibration::Sample sample_of(const calibration::Case& what, const Times& times) const;
 
   std::unique_ptr<CublasLt> library_;
+  std::unique_ptr<Nccl> nccl_;
   std::unique_ptr<ConditionWatch> watch_;
   std::unique_ptr<Stage> stage_;
   std::string stage_name_;

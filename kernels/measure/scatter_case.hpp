@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM+RS: rows that others own are multiplied first, in rotated order, and handed to a slot that the
-// owner keeps for this rank; the own rows come last. Partials of the own rows are summed in fp32.
+// GEMM+RS, GEMM+AR and GEMM+A2A: rows that others own are multiplied first, in rotated order, and
+// handed to a slot that the owner keeps for this rank; the own rows come last. Partials of the own rows
+// are summed in fp32 (RS) and the sums sent to every rank (AR); or rows stay as they arrive (A2A).
 #pragma once
 
 #include <functional>
@@ -15,16 +16,21 @@
 
 namespace weft::kernels {
 
-/// The boundary case of a product whose rows are summed over the ranks and scattered.
+/// What becomes of the rows that meet at their owner.
+enum class Meeting : std::uint8_t { sum, share, stay };
+
+/// The boundary case of a product whose rows go to the ranks that own them.
 class ScatterCase final : public BoundaryCase {
  public:
   using Ownership = shapes::Ownership;
   using Rows = shapes::Rows;
 
-  ScatterCase(Stage& stage, const calibration::Shape& shape, const GemmChoice& choice);
+  ScatterCase(Stage& stage, const calibration::Shape& shape, const GemmChoice& choice,
+              Meeting meeting);
 
   Enqueue compute() override { return steps(Cut{}, 1, true, false, true); }
   Enqueue collective(const Cut& cut) override {
+    if (cut.mover == Mover::library) return by_library();
     Cut whole = cut;
     whole.chunks = 1;
     whole.margin = 0;
@@ -57,16 +63,22 @@ class ScatterCase final : public BoundaryCase {
     std::byte* w = nullptr;
     std::byte* partial = nullptr;   ///< [m, n], this rank's product
     std::byte* incoming = nullptr;  ///< what was fetched from host peers, by rotated peer
-    std::byte* out = nullptr;
+    std::byte* out = nullptr;       ///< the sums: of all rows where they are shared
   };
   struct Step {
     std::function<void(cudaStream_t)> multiply;
     std::function<void(cudaStream_t)> push;  ///< after `multiply`
     std::function<void(cudaStream_t)> pull;  ///< at any time
   };
+  /// What follows once every partial of some own rows is here.
+  struct Tail {
+    std::function<void(cudaStream_t)> sum;
+    std::vector<std::function<void(cudaStream_t)>> pushes;  ///< of the sums, after `sum`
+    std::vector<std::function<void(cudaStream_t)>> pulls;   ///< of host peers' sums, likewise
+  };
   struct Program {
     std::vector<Step> steps;
-    std::function<void(cudaStream_t)> sum;
+    std::vector<Tail> tails;
     std::vector<Plan> plan;
     std::vector<std::function<void(cudaStream_t)>> waits;
   };
@@ -92,6 +104,12 @@ class ScatterCase final : public BoundaryCase {
     return prepared_[static_cast<std::size_t>(set)].at.at(static_cast<std::size_t>(peer));
   }
   int set_of(int repetition) const { return repetition % sets_; }
+  bool shares() const { return meeting_ == Meeting::share; }
+  /// Where the sums of the own rows of `rank` lie.
+  std::byte* own_sums(int set, int rank) const {
+    const int first = shares() ? ownership(1).shard(rank).begin : 0;
+    return buffers(set, rank).out + first * row_bytes();
+  }
 
   /// Where the partial of `source` for the rows of `rank` lies when everything has arrived.
   std::byte* arrived(int set, int rank, int source) const {
@@ -104,13 +122,10 @@ class ScatterCase final : public BoundaryCase {
 
   Multiplier multiplier(int set, int rank, Rows rows, int margin);
 
-  std::function<void(cudaStream_t)> sum_of(int set, int rank) {
-    std::vector<const std::byte*> addends;
-    for (int source = 0; source < ranks_; ++source) addends.push_back(arrived(set, rank, source));
-    const std::int64_t bytes = ownership(1).shard(rank).count() * row_bytes();
-    return make_sum(stage_, rank, addends, buffers(set, rank).out, bytes,
-                    stage_.memory().sms(rank));
-  }
+  /// The sum of some of the own rows, counted from the first of them.
+  std::function<void(cudaStream_t)> sum_of(int set, int rank, Rows rows);
+  /// Sums, and the sending of sums, of a cut.
+  std::vector<Tail> tails_of(int set, int rank, const Cut& cut);
 
   /// Pushes and pulls of CTAs that run at the same time share the CTAs of the cut.
   Cut half(const Cut& cut) const {
@@ -127,6 +142,9 @@ class ScatterCase final : public BoundaryCase {
 
   /// One program a rank: a product, a push and a pull a chunk, own rows last, then the sum.
   Enqueue steps(const Cut& cut, int chunks, bool multiply, bool move, bool whole);
+
+  /// The collective by NCCL, from partial products to sums.
+  Enqueue by_library();
 
   void run(const std::vector<Program>& programs, int set, cudaStream_t timed);
 
@@ -145,19 +163,26 @@ class ScatterCase final : public BoundaryCase {
 
   /// Tiles go straight to their owner's slot; CTAs of the same launch sum what arrives for this rank.
   void plan_inside(int set, int rank, const Cut& cut, bool multiply, bool move,
-                   const std::vector<Signal*>& landed, Program& program);
+                   const std::vector<Signal*>& landed, const std::vector<Signal*>& shared,
+                   Program& program);
 
   void check_rank(int rank);
+  void check_shared(int rank);
+  void check_library(int rank);
 
   Stage& stage_;
   calibration::Shape shape_;
   GemmChoice choice_;
+  Meeting meeting_;
   Joints joints_;
   int ranks_;
   int sets_ = 1;
   Signal sequence_ = 0;
+  bool met_by_library_ = false;             ///< how partials met in what was enqueued last
   std::vector<Region> prepared_;            ///< by set: host peers' partials of our rows
   std::vector<std::vector<Region>> slots_;  ///< by set, then by running source
+  std::vector<Region> peer_sums_;           ///< by set: host peers' sums of their rows
+  std::vector<std::vector<Region>> sinks_;  ///< by set, then by source: its sums at host peers
   std::vector<Buffers> buffers_;            ///< by set, then by running rank
 };
 

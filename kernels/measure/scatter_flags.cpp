@@ -13,14 +13,17 @@ Enqueue ScatterCase::flagged(const Cut& cut, bool multiply, bool move) {
     throw std::invalid_argument("only kernels of our own post flags from a tile");
   auto made = std::make_shared<std::vector<Program>>(buffers_.size());
   std::vector<Signal*> landed;
-  for (const int rank : stage_.running())
+  std::vector<Signal*> shared;
+  for (const int rank : stage_.running()) {
     landed.push_back(stage_.flags(rank, std::int64_t{ranks_} * cut.chunks));
+    shared.push_back(stage_.flags(rank, std::int64_t{ranks_} * cut.chunks));
+  }
   for (int set = 0; set < sets_; ++set)
     for (const int rank : stage_.running()) {
       Program& program = (*made)[index(set, rank)];
       stage_.memory().enter(rank);
       if (landing_at_peers(cut))
-        plan_inside(set, rank, cut, multiply, move, landed, program);
+        plan_inside(set, rank, cut, multiply, move, landed, shared, program);
       else
         plan_outside(set, rank, cut, multiply, move, landed[position(rank)], program);
       for (const Plan& plan : program.plan)
@@ -70,7 +73,7 @@ void ScatterCase::plan_outside(int set, int rank, const Cut& cut, bool multiply,
     program.plan.push_back(plan_gemm_rs(product(set, rank), scatter, Reduce{},
                                         options(rank, cut, cut.margin), stage_.workspace(rank)));
   if (!move) return;
-  program.sum = sum_of(set, rank);
+  program.tails = tails_of(set, rank, cut);
   if (cut.mover == Mover::ctas) {
     carry_by_ctas(set, rank, cut, multiply, landed, program);
     return;
@@ -132,9 +135,11 @@ void ScatterCase::carry_by_ctas(int set, int rank, const Cut& cut, bool multiply
 }
 
 void ScatterCase::plan_inside(int set, int rank, const Cut& cut, bool multiply, bool move,
-                              const std::vector<Signal*>& landed, Program& program) {
+                              const std::vector<Signal*>& landed,
+                              const std::vector<Signal*>& shared, Program& program) {
   Scatter scatter;
   Reduce reduce;
+  Share share;
   scatter.rank = rank;
   scatter.ranks = ranks_;
   scatter.chunks_per_shard = cut.chunks;
@@ -158,20 +163,31 @@ void ScatterCase::plan_inside(int set, int rank, const Cut& cut, bool multiply, 
       WEFT_CUDA(cudaMemset(waited, 0x3f, flag_count));
     }
     reduce.landed.push_back(waited);
+    if (!shares()) continue;
+    share.outs.push_back(
+        {buffers(set, other).out + ownership(1).shard(rank).begin * row_bytes(), 0});
+    share.posted.push_back(shared[position(other)] + rank * cut.chunks);
+    share.arrived.push_back(shared[position(rank)] + other * cut.chunks);
   }
+  const bool reduces = move && meeting_ != Meeting::stay;
   reduce.ctas = cut.ctas;
-  reduce.out = {buffers(set, rank).out, 0};
-  if (!move) reduce = Reduce{};
+  reduce.out = {own_sums(set, rank), 0};
+  if (!reduces) reduce = Reduce{};
+  const Product whole = product(set, rank);
+  Workspace& workspace = stage_.workspace(rank);
   if (multiply) {
-    program.plan.push_back(plan_gemm_rs(
-        product(set, rank), scatter, reduce,
-        options(rank, cut, move ? cut.margin - cut.ctas : cut.margin), stage_.workspace(rank)));
+    const Options how = options(rank, cut, reduces ? cut.margin - cut.ctas : cut.margin);
+    program.plan.push_back(meeting_ == Meeting::stay ? plan_gemm_a2a(whole, scatter, how, workspace)
+                           : shares() && move
+                               ? plan_gemm_ar(whole, scatter, reduce, share, how, workspace)
+                               : plan_gemm_rs(whole, scatter, reduce, how, workspace));
     return;
   }
   // The reduction keeps its launch; what tiles would have stored is moved by as many CTAs.
-  program.plan.push_back(plan_reduce(static_cast<int>(shape_.m), static_cast<int>(shape_.n),
-                                     scatter, reduce, nullptr, options(rank, cut, 0),
-                                     stage_.workspace(rank)));
+  if (reduces)
+    program.plan.push_back(plan_reduce(whole.m, whole.n, scatter, reduce,
+                                       shares() ? &share : nullptr, options(rank, cut, 0),
+                                       workspace));
   for (int step = 1; step < ranks_; ++step) {
     const int owner = (rank + step) % ranks_;
     const Rows rows = ownership(1).shard(owner);

@@ -30,8 +30,8 @@ std::size_t Stage::Arena::take(std::int64_t bytes, const char* what) {
 }
 
 Stage::Stage(std::unique_ptr<SymmetricMemory> memory, const StageSize& size,
-             const CublasLt* library)
-    : memory_(std::move(memory)), library_(library) {
+             const CublasLt* library, const Nccl* nccl)
+    : memory_(std::move(memory)), library_(library), nccl_(nccl) {
   const int ranks = memory_->ranks();
   local_random_.resize(static_cast<std::size_t>(ranks));
   local_scratch_.resize(static_cast<std::size_t>(ranks));
@@ -82,6 +82,19 @@ Stage::~Stage() = default;
 const CublasLt& Stage::library() const {
   if (library_ == nullptr) throw std::runtime_error("cuBLASLt is not here");
   return *library_;
+}
+
+const NcclGroup& Stage::nccl_group() {
+  if (nccl_ == nullptr) throw std::runtime_error("NCCL is not here");
+  if (memory_->backend() != Backend::peer_gpus)
+    throw std::runtime_error("NCCL between the ranks of one process needs a GPU for each");
+  if (nccl_group_ == nullptr) {
+    std::vector<int> devices;
+    for (const int rank : running_) devices.push_back(memory_->device(rank));
+    nccl_group_ = std::make_unique<NcclGroup>(*nccl_, devices);
+    memory_->enter(running_.front());
+  }
+  return *nccl_group_;
 }
 
 const Stage::Proposal& Stage::propose(int rank, const LibraryProblem& problem, int proposal,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/baseline/cublaslt.hpp"
+#include "kernels/baseline/nccl.hpp"
 #include "kernels/collectives/transfer.hpp"
 #include "kernels/measure/fill.hpp"
 #include "kernels/measure/timer.hpp"
@@ -32,7 +33,8 @@ struct StageSize {
 /// A stage; pieces of its arenas are handed out until `reset`.
 class Stage {
  public:
-  Stage(std::unique_ptr<SymmetricMemory> memory, const StageSize& size, const CublasLt* library);
+  Stage(std::unique_ptr<SymmetricMemory> memory, const StageSize& size, const CublasLt* library,
+        const Nccl* nccl);
   ~Stage();
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -41,6 +43,8 @@ class Stage {
   Timer& timer() { return *timer_; }
   /// The library, or a refusal by name where it is not here.
   const CublasLt& library() const;
+  /// NCCL between the ranks, one a device of this process, or a refusal by name.
+  const NcclGroup& nccl_group();
   /// A proposal of the library and the kernel that it runs; looked up once for a problem.
   struct Proposal {
     std::shared_ptr<const CublasLt::Gemm> gemm;
@@ -89,6 +93,8 @@ class Stage {
 
   std::unique_ptr<SymmetricMemory> memory_;
   const CublasLt* library_;
+  const Nccl* nccl_;
+  std::unique_ptr<NcclGroup> nccl_group_;
   std::vector<int> running_;
   Allocations own_;
   Arena shared_random_;

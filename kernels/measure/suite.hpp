@@ -48,6 +48,7 @@ struct Suite {
   int rest = 0;  ///< of products: idle time after each repetition, in repetitions
   std::vector<ModelShape> models;
   std::vector<std::string> boundaries;
+  std::vector<std::string> operations;  ///< empty: ag_gemm and gemm_rs
   std::vector<std::int64_t> tokens;
   std::vector<int> tp;
   std::vector<std::string> libraries;
@@ -57,6 +58,7 @@ struct Suite {
   std::vector<int> margins;
   std::vector<int> ctas;
   std::vector<int> sm_counts;
+  std::vector<int> clusters;  ///< sizes that our product is measured with; empty: as chosen
   std::vector<std::string> transports;
   std::vector<std::string> schedules;
   std::vector<std::int64_t> sizes_bytes;

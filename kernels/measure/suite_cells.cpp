@@ -40,6 +40,9 @@ Case figure_of(const Case& base, const char* figure) {
 void add_unfused(const Suite& suite, const Case& base, std::vector<Case>& cases) {
   cases.push_back(figure_of(base, "A"));
   for (const std::string& transport : suite.transports) {
+    // NCCL has ranks of its own only where each has a GPU; rows that stay at their owners are no sum.
+    if (transport == "library" && (base.backend != "peer_gpus" || base.operation == "gemm_a2a"))
+      continue;
     Case moved = figure_of(base, "B");
     moved.transport = transport;
     if (transport == "sm") {
@@ -57,17 +60,21 @@ void add_unfused(const Suite& suite, const Case& base, std::vector<Case>& cases)
 /// Only kernels of our own know flags. Inside one device a copy may run on SMs, and a product that waits
 /// for it can hold them all: there no copy engine serves flags.
 bool possible(const Case& base, const std::string& schedule, const std::string& transport) {
+  if (transport == "library") return false;  // whole collectives only
   if (schedule != "device_flag") return true;
   return base.library == "weft" && !(base.backend == "virtual_ranks" && transport == "copy_engine");
 }
 
 }  // namespace
 
-std::vector<Case> primitive_cases(const Suite& suite) {
+namespace {
+
+std::vector<Case> primitive_cases_of(const Suite& suite, bool peers) {
   std::vector<Case> cases;
   for (const char* operation :
        {"launch", "launch_race", "event_hop", "stream_write", "signal_hop", "flag"})
     cases.push_back(named(suite, operation));
+  if (peers) cases.push_back(named(suite, "peer_flag"));
   for (const char* direction : {"to_device", "to_host", "device"})
     for (const std::int64_t bytes : suite.sizes_bytes)
       for (const char* variant : {"single", "chain"}) {
@@ -109,6 +116,21 @@ std::vector<Case> primitive_cases(const Suite& suite) {
   return cases;
 }
 
+}  // namespace
+
+std::vector<Case> primitive_cases(const Suite& suite) {
+  // Without a back end it is the host link's: its cases carry no name of it.
+  if (suite.backends.empty()) return primitive_cases_of(suite, false);
+  std::vector<Case> cases;
+  for (const std::string& backend : suite.backends)
+    for (Case& what : primitive_cases_of(suite, backend == "peer_gpus")) {
+      what.backend = backend;
+      what.ranks = 2;
+      cases.push_back(std::move(what));
+    }
+  return cases;
+}
+
 std::vector<Case> collective_cases(const Suite& suite) {
   std::vector<Case> cases;
   for (const std::string& backend : suite.backends)
@@ -116,6 +138,16 @@ std::vector<Case> collective_cases(const Suite& suite) {
       for (const char* operation : {"all_gather", "reduce_scatter", "all_reduce", "all_to_all"})
         for (const std::int64_t bytes : suite.sizes_bytes)
           for (const std::string& transport : suite.transports) {
+            if (transport == "library") {
+              Case what = named(suite, operation);
+              what.library = "nccl";
+              what.backend = backend;
+              what.ranks = ranks;
+              what.transport = transport;
+              what.bytes = bytes;
+              cases.push_back(what);
+              continue;
+            }
             const bool reduces = std::string(operation).find("reduce") != std::string::npos;
             if (transport == "copy_engine" && reduces) continue;
             for (const int ctas : transport == "sm" ? suite.ctas : std::vector<int>{0}) {
@@ -144,6 +176,7 @@ std::vector<Case> interference_cases(const Suite& suite, const Case& base) {
   };
   for (const char* direction : {"to_device", "to_host", "device"})
     add({"copy_engine", direction, "traffic_first", 0, 0, 0});
+  if (base.backend == "peer_gpus") add({"nccl", "both", "traffic_first", 0, 0, 0});
   for (const int ctas : suite.ctas) {
     for (const char* order : {"traffic_first", "gemm_first"}) {
       add({"spin", "device", order, ctas, 0, 0});

@@ -99,15 +99,22 @@ std::vector<Job> interference_jobs(const Suite& suite) {
   for (const ModelBoundary& boundary : boundaries_of(suite))
     for (const std::int64_t tokens : suite.tokens)
       for (const std::string& library : suite.libraries)
-        for (const int sms : suite.sm_counts) {
-          Case base = shaped(suite, boundary, tokens);
-          base.operation = "gemm";
-          base.library = library;
-          base.sms = sms;
-          base.backend = "host_link";
-          if (too_long(suite, base)) continue;
-          jobs.push_back(job_of(suite, interference_cases(suite, base)));
-        }
+        for (const int sms : suite.sm_counts)
+          for (const std::string& backend :
+               suite.backends.empty() ? std::vector<std::string>{"host_link"} : suite.backends) {
+            Case base = shaped(suite, boundary, tokens);
+            base.operation = "gemm";
+            base.library = library;
+            base.sms = sms;
+            base.backend = backend;
+            if (too_long(suite, base)) continue;
+            if (suite.clusters.empty())
+              jobs.push_back(job_of(suite, interference_cases(suite, base)));
+            for (const int cluster : suite.clusters) {
+              base.cluster = cluster;
+              jobs.push_back(job_of(suite, interference_cases(suite, base)));
+            }
+          }
   return jobs;
 }
 
@@ -115,24 +122,35 @@ std::vector<int> ranks_of(const Suite& suite, const ModelBoundary& boundary) {
   return suite.ranks.empty() ? std::vector<int>{boundary.tp} : suite.ranks;
 }
 
+/// The operations that a suite asks for at a boundary: what sums and scatters may also share its sums,
+/// or leave the rows at their owners.
+std::vector<std::string> operations_of(const Suite& suite, const ModelBoundary& boundary) {
+  if (suite.operations.empty()) return {boundary.operation};
+  std::vector<std::string> all;
+  for (const std::string& operation : suite.operations)
+    if ((operation == "ag_gemm") == (boundary.operation == "ag_gemm")) all.push_back(operation);
+  return all;
+}
+
 std::vector<Job> boundary_jobs(const Suite& suite) {
   std::vector<Job> jobs;
   for (const std::string& backend : suite.backends)
     for (const ModelBoundary& boundary : boundaries_of(suite))
-      for (const std::int64_t tokens : suite.tokens)
-        for (const int ranks : ranks_of(suite, boundary)) {
-          if (ranks < 2) continue;
-          for (const std::string& library : suite.libraries) {
-            Case base = shaped(suite, boundary, tokens);
-            base.operation = boundary.operation;
-            base.backend = backend;
-            base.ranks = ranks;
-            base.library = library;
-            if (too_long(suite, base)) continue;
-            jobs.push_back(job_of(suite, suite.kind == "decision" ? decision_cases(suite, base)
-                                                                  : boundary_cases(suite, base)));
+      for (const std::string& operation : operations_of(suite, boundary))
+        for (const std::int64_t tokens : suite.tokens)
+          for (const int ranks : ranks_of(suite, boundary)) {
+            if (ranks < 2) continue;
+            for (const std::string& library : suite.libraries) {
+              Case base = shaped(suite, boundary, tokens);
+              base.operation = operation;
+              base.backend = backend;
+              base.ranks = ranks;
+              base.library = library;
+              if (too_long(suite, base)) continue;
+              jobs.push_back(job_of(suite, suite.kind == "decision" ? decision_cases(suite, base)
+                                                                    : boundary_cases(suite, base)));
+            }
           }
-        }
   return jobs;
 }
 
@@ -178,6 +196,7 @@ double estimated_seconds(const Case& what) {
       const double share = 1.0 - 1.0 / *what.ranks;
       const bool host = what.backend == "host_link";
       link = 2 * m * wide * share / (host ? kHostBytesPerSecond : kDeviceBytesPerSecond);
+      if (what.operation == "gemm_ar") link *= 2;
       if (what.backend == "virtual_ranks") compute *= *what.ranks, link *= *what.ranks;
     }
   } else if (what.bytes) {

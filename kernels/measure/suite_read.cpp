@@ -69,6 +69,8 @@ Suite load_suite(const std::filesystem::path& file) {
   const auto models = root.optional<std::string>({"models", "file of models, beside this one"});
   const auto named = list<std::string>(root, {"only_models", "names of those that are meant"});
   suite.boundaries = list<std::string>(root, {"boundaries", "boundaries of a layer"});
+  suite.operations = list<std::string>(
+      root, {"operations", "ag_gemm, gemm_rs, gemm_ar, gemm_a2a; where none: the first two"});
   suite.tokens = counts(root, {"tokens", "rows of the product"}, std::int64_t{1});
   suite.tp = counts(root, {"tp", "tensor-parallel sizes"}, 1);
   suite.libraries = list<std::string>(root, {"libraries", "weft, cublaslt"});
@@ -78,6 +80,7 @@ Suite load_suite(const std::filesystem::path& file) {
   suite.margins = counts(root, {"margins", "SMs that the product leaves free"}, 0);
   suite.ctas = counts(root, {"ctas", "CTAs that move data"}, 1);
   suite.sm_counts = counts(root, {"sm_counts", "SMs that the product may count on"}, 1);
+  suite.clusters = counts(root, {"clusters", "cluster sizes of our product: 1, 2, 4"}, 1);
   suite.transports = list<std::string>(root, {"transports", "copy_engine, sm"});
   suite.schedules = list<std::string>(root, {"schedules", "chunked, device_flag"});
   suite.sizes_bytes = sizes(root, {"sizes", "payloads"});

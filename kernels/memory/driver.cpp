@@ -32,6 +32,14 @@ Driver load_driver() {
   look_up("cuCtxFromGreenCtx", driver.context_from_green);
   look_up("cuCtxPushCurrent", driver.context_push);
   look_up("cuCtxPopCurrent", driver.context_pop);
+  look_up("cuMemGetAllocationGranularity", driver.memory_granularity);
+  look_up("cuMemCreate", driver.memory_create);
+  look_up("cuMemRelease", driver.memory_release);
+  look_up("cuMemAddressReserve", driver.address_reserve);
+  look_up("cuMemAddressFree", driver.address_free);
+  look_up("cuMemMap", driver.memory_map);
+  look_up("cuMemUnmap", driver.memory_unmap);
+  look_up("cuMemSetAccess", driver.memory_set_access);
   return driver;
 }
 

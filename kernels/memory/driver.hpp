@@ -21,6 +21,14 @@ struct Driver {
   decltype(&cuCtxFromGreenCtx) context_from_green = nullptr;
   decltype(&cuCtxPushCurrent) context_push = nullptr;
   decltype(&cuCtxPopCurrent) context_pop = nullptr;
+  decltype(&cuMemGetAllocationGranularity) memory_granularity = nullptr;
+  decltype(&cuMemCreate) memory_create = nullptr;
+  decltype(&cuMemRelease) memory_release = nullptr;
+  decltype(&cuMemAddressReserve) address_reserve = nullptr;
+  decltype(&cuMemAddressFree) address_free = nullptr;
+  decltype(&cuMemMap) memory_map = nullptr;
+  decltype(&cuMemUnmap) memory_unmap = nullptr;
+  decltype(&cuMemSetAccess) memory_set_access = nullptr;
 };
 
 /// Looks the entry points up; throws DeviceError where there is no driver at all.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/memory/check.hpp"
+#include "kernels/memory/mapped.hpp"
 #include "kernels/memory/streams.hpp"
 #include "kernels/memory/symmetric_memory.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 class PeerGpus final : public SymmetricMemory {
  public:
-  explicit PeerGpus(const std::vector<int>& devices) : devices_(devices) {
+  PeerGpus(const std::vector<int>& devices, PeerMapping mapping) : devices_(devices) {
     if (devices.size() < 2) throw std::invalid_argument("peer GPUs are at least 2");
     for (const int from : devices) {
       WEFT_CUDA(cudaSetDevice(from));
@@ -23,6 +24,7 @@ class PeerGpus final : public SymmetricMemory {
       sms_.push_back(sms);
       streams_.emplace_back();
     }
+    if (mapping == PeerMapping::mapped) mapped_ = std::make_unique<MappedMemory>(driver_, devices);
   }
 
   Backend backend() const override { return Backend::peer_gpus; }
@@ -38,7 +40,7 @@ class PeerGpus final : public SymmetricMemory {
     region.bytes = bytes;
     for (int rank = 0; rank < ranks(); ++rank) {
       enter(rank);
-      region.at.push_back(memory_.on_device(bytes));
+      region.at.push_back(mapped_ ? mapped_->on(device(rank), bytes) : memory_.on_device(bytes));
     }
     return region;
   }
@@ -78,12 +80,14 @@ class PeerGpus final : public SymmetricMemory {
   std::vector<int> sms_;
   std::vector<RankStreams> streams_;
   Allocations memory_;
+  std::unique_ptr<MappedMemory> mapped_;
 };
 
 }  // namespace
 
-std::unique_ptr<SymmetricMemory> make_peer_gpus(const std::vector<int>& devices) {
-  return std::make_unique<PeerGpus>(devices);
+std::unique_ptr<SymmetricMemory> make_peer_gpus(const std::vector<int>& devices,
+                                                PeerMapping mapping) {
+  return std::make_unique<PeerGpus>(devices, mapping);
 }
 
 }  // namespace weft::kernels

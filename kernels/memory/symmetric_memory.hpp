@@ -81,8 +81,13 @@ std::unique_ptr<SymmetricMemory> make_host_link(int ranks, int device = 0);
 /// 2, 4 or 8 partitions of the SMs of one device by green contexts, each a rank; split once.
 std::unique_ptr<SymmetricMemory> make_virtual_ranks(int ranks, int device = 0);
 
+/// How peer GPUs come to address each other's buffers: whatever a device allocates, by peer access, or
+/// each buffer for itself, mapped for the group by virtual memory management.
+enum class PeerMapping : std::uint8_t { access, mapped };
+
 /// One rank a device, all in this process; throws where two of them cannot address each other.
-std::unique_ptr<SymmetricMemory> make_peer_gpus(const std::vector<int>& devices);
+std::unique_ptr<SymmetricMemory> make_peer_gpus(const std::vector<int>& devices,
+                                                PeerMapping mapping = PeerMapping::access);
 
 /// The SMs of each of `ranks` equal partitions of a device: the largest power of two that is a multiple
 /// of `alignment` and fits `ranks` times; throws std::invalid_argument where none does.

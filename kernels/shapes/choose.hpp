@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tile a product should be computed with: the one whose waves take the fewest cycles.
 //   waves  = ceil(ceil(mt / cluster_m) * ceil(nt / cluster_n) / resident clusters)
-//   cycles = waves * (ceil(K / 64 / split_k) * stage_cycles + turn_cycles)
-// Ignored: HBM, partial last waves, and the clock, which is why only ratios of cycles mean
-// anything.
+//   cycles = waves * (ceil(K / 64 / split_k) * stage_cycles + turn_cycles) + what the power limit adds
+// Ignored: HBM, the order of tiles, and the clock, which is why only ratios of cycles mean anything.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +19,12 @@ constexpr std::int64_t cluster_tiles(const Tile& tile, int m, int n) {
 }
 
 /// Returns the clusters that `sms` SMs hold at once, one CTA an SM. A cluster lies within a GPC, and GPCs
-/// of 16 and 18 SMs leave some over: 132 SMs of an H200 hold 66 clusters of two and 30 of four.
+/// of 16 and 18 SMs leave some over: an H200 holds 66 clusters of two and 30 of four, however few SMs
+/// a launch is told to use.
 constexpr int resident_clusters(const Tile& tile, int sms) {
-  return tile.cluster() <= 2 ? sms / tile.cluster() : sms * 10 / 11 / tile.cluster();
+  constexpr int most_of_four = 30;
+  const int fit = sms / tile.cluster();
+  return tile.cluster() <= 2 || fit < most_of_four ? fit : most_of_four;
 }
 
 /// Returns the rounds in which `sms` SMs compute M x N; zero if no cluster fits.
@@ -31,27 +33,36 @@ constexpr std::int64_t waves(const Tile& tile, int m, int n, int sms) {
   return resident == 0 ? 0 : (cluster_tiles(tile, m, n) + resident - 1) / resident;
 }
 
-/// Returns the estimated cycles of a product M x N x K on `sms` SMs; zero if no cluster fits.
+/// Returns the estimated cycles of a product M x N x K on `sms` SMs; zero if no cluster fits. The
+/// constants are fitted to every tile on 24 shapes and 64 to 132 SMs of one H200 (docs/kernels.md).
 constexpr std::int64_t estimated_cycles(const Tile& tile, int m, int n, int k, int sms) {
+  const std::int64_t rounds = waves(tile, m, n, sms);
+  const std::int64_t stages = ceil_div(ceil_div(k, Tile::k()), tile.split_k);
   // The tensor cores of a Hopper SM multiply and add 2,048 pairs a cycle (H100 datasheet: 989
-  // TFLOP/s over 132 SMs at 1.83 GHz). Under sustained power the clock falls as if each cycle
-  // took 1.2, and operands that come over from the L2 cost energy too, as 0.3 cycles a row of 128
-  // bytes: fitted to the README's table of one H200.
+  // TFLOP/s over 132 SMs at 1.83 GHz).
   const std::int64_t math = std::int64_t{tile.m()} * tile.n() * Tile::k() / 2'048;
-  const std::int64_t rows_from_l2 = tile.m() / tile.cluster_n + tile.n() / tile.cluster_m;
-  const std::int64_t power = (12 * math + 3 * rows_from_l2) / 10;
-  // Shared memory moves 128 bytes a cycle: every stage is written once, and each warpgroup reads
-  // its rows of X, and of W once for each 64 of them.
+  // Shared memory moves 128 bytes a cycle: every stage is written once, and each warpgroup that reads
+  // it reads its rows of X, and of W once for each 64 of them. A fifth of that hides.
+  const int readers = tile.split == Split::turns ? 1 : tile.warpgroups;
   const std::int64_t reads =
-      tile.warpgroups * (tile.warpgroup_m / 64) * std::int64_t{64 + tile.warpgroup_n};
-  const std::int64_t shared = reads + tile.m() + tile.n();
-  const std::int64_t stage = power > shared ? power : shared;
-  // Rounding out and storing a tile: 12 elements a cycle, fitted likewise.
-  const std::int64_t turn = std::int64_t{tile.m()} * tile.n() / 12;
+      readers * (tile.warpgroup_m / 64) * std::int64_t{64 + tile.warpgroup_n};
+  const std::int64_t shared = (reads + tile.m() + tile.n()) * 4 / 5;
+  const std::int64_t stage = math > shared ? math : shared;
+  // Rounding out and storing a tile: 13 elements a cycle; where warpgroups take turns only the last one
+  // shows, and the others cost a handing over.
+  const std::int64_t turn = std::int64_t{tile.m()} * tile.n() / 13;
+  const std::int64_t between = tile.hides_turns() ? 1'200 : turn;
   // Partners in K wait for each other and exchange half of their sums.
-  const std::int64_t exchange = tile.split_k == 1 ? 0 : 3'000;
-  const int stages = ceil_div(ceil_div(k, Tile::k()), tile.split_k);
-  return waves(tile, m, n, sms) * (stages * stage + turn + exchange);
+  const std::int64_t exchange = tile.split_k == 1 ? 0 : 6'000;
+  const std::int64_t path =
+      rounds * (stages * stage + between + exchange) + (tile.hides_turns() ? turn : 0);
+  // Power is the whole chip's: the clock falls with what all tiles spend, so that SMs which idle lend
+  // theirs to the others. A multiplication counts 0.19 cycles of 132 SMs, a row of 128 bytes from the
+  // L2 0.18.
+  const std::int64_t rows_from_l2 = tile.m() / tile.cluster_n + tile.n() / tile.cluster_m;
+  const std::int64_t power = cluster_tiles(tile, m, n) * tile.cluster() * stages *
+                             (19 * math + 18 * rows_from_l2) / (100 * 132);
+  return rounds == 0 ? 0 : path + power;
 }
 
 /// Returns whether the chooser considers a tile: of the clusters of more than two, which leave SMs idle,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of one tile kernel, and what a CTA of it occupies: two or three consumer warpgroups
-// that share a tile, one warpgroup that feeds and drains them, operand stages, and store slots of
+// that share a tile or take turns, one warpgroup that feeds and drains them, operand stages, and store slots of
 // 64 rows.
 #pragma once
 
@@ -9,8 +9,9 @@
 
 namespace weft::kernels::shapes {
 
-/// How the consumer warpgroups share a tile: one above the other, or side by side.
-enum class Split : std::uint8_t { rows, columns };
+/// How the consumer warpgroups share the work: a tile between them, one above the other or side by
+/// side; or whole tiles in turns, so that one rounds out while the next multiplies.
+enum class Split : std::uint8_t { rows, columns, turns };
 
 /// One entry of the tile table.
 struct Tile {
@@ -61,6 +62,8 @@ struct Tile {
     return stages * stage_bytes() + warpgroups * (store_slots * slot_bytes() + exchange_bytes()) +
            barrier_bytes();
   }
+  /// Returns whether the end of a tile is hidden behind the multiplication of the next.
+  constexpr bool hides_turns() const { return split == Split::turns; }
   /// Returns whether the entry keeps the rules that the kernels rely on.
   constexpr bool legal() const {
     const int sums = warpgroup_m / 64 * warpgroup_n / 2;
@@ -69,8 +72,9 @@ struct Tile {
            stages >= 3 && store_slots >= 1 &&
            (slot_columns == 64 || slot_columns == 32 || slot_columns == 16) &&
            warpgroup_n / split_k % slot_columns == 0 && cluster() <= 4 &&
-           (split_k == 1 || (split_k == 2 && warpgroup_m == 64)) && m() % (8 * cluster_n) == 0 &&
-           n() % (8 * cluster_m) == 0 && shared_bytes() <= shared_limit_bytes();
+           (split_k == 1 || (split_k == 2 && warpgroup_m == 64 && split == Split::rows)) &&
+           m() % (8 * cluster_n) == 0 && n() % (8 * cluster_m) == 0 &&
+           shared_bytes() <= shared_limit_bytes();
   }
   /// Returns the most dynamic shared memory of a CTA in bytes (CUDA C++ Programming Guide, compute
   /// capability 9.0: 227 KiB).

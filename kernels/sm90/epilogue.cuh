@@ -79,18 +79,23 @@ __device__ __forceinline__ void round_out(
 }
 
 /// Sends off the slots of one tile whose warpgroup part begins at (row, column). A slot is handed
-/// back when the store after it is on its way, so that two stores overlap. By one warp; its first
+/// back when a few stores after it are on their way, so that they overlap. By one warp; its first
 /// lane drives the copy engine.
 template <int kTile, class Mode>
 __device__ __forceinline__ void send_tile(const typename Mode::Params& params, std::uint32_t shared,
                                           int warpgroup, int row, int column, Ring& ring,
                                           typename Mode::Sender& sender) {
   using L = Layout<kTile>;
-  constexpr bool overlaps = L::slots > 1;
   constexpr int stores = L::blocks * L::pieces;
+  constexpr int most = L::slots - 1 < stores - 1 ? L::slots - 1 : stores - 1;
+  constexpr int behind = most < 4 ? most : 4;  // stores that are on their way together, but one
   const bool first_lane = threadIdx.x % 32 == 0;
   const std::uint32_t empty = shared + L::slot_empty_at + 8 * warpgroup * L::slots;
-  std::uint32_t before = 0;
+  Ring oldest = ring;
+  const auto hand_back = [&] {
+    ptx::barrier_arrive(empty + 8 * oldest.index);
+    oldest.template advance<L::slots>();
+  };
   for (int i = 0; i < stores; ++i) {
     const std::uint32_t slot = warpgroup * L::slots + ring.index;
     ptx::barrier_wait<false>(shared + L::slot_full_at + 8 * slot, ring.parity);
@@ -100,17 +105,16 @@ __device__ __forceinline__ void send_tile(const typename Mode::Params& params, s
     __syncwarp();
     if (first_lane) {
       ptx::commit_stores();
-      if (overlaps && i > 0) {
-        ptx::wait_stores_read<1>();
-        ptx::barrier_arrive(empty + 8 * before);
-      }
-      if (!overlaps || i == stores - 1) {
-        ptx::wait_stores_read<0>();
-        ptx::barrier_arrive(empty + 8 * ring.index);
+      if (i >= behind) {
+        ptx::wait_stores_read<behind>();
+        hand_back();
       }
     }
-    before = ring.index;
     ring.template advance<L::slots>();
+  }
+  if (first_lane) {
+    ptx::wait_stores_read<0>();
+    for (int i = 0; i < behind; ++i) hand_back();
   }
 }
 

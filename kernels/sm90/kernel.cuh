@@ -29,7 +29,7 @@ __device__ __forceinline__ void init_barriers(std::uint32_t shared) {
   using L = Layout<kTile>;
   for (int i = 0; i < L::stages; ++i) {
     ptx::barrier_init(shared + L::full_at + 8 * i, 1);
-    ptx::barrier_init(shared + L::empty_at + 8 * i, L::warpgroups * L::partner_count);
+    ptx::barrier_init(shared + L::empty_at + 8 * i, L::readers * L::partner_count);
   }
   for (int i = 0; i < L::warpgroups * L::slots; ++i) {
     ptx::barrier_init(shared + L::slot_full_at + 8 * i, 4);
@@ -44,7 +44,17 @@ __device__ __forceinline__ void init_barriers(std::uint32_t shared) {
     ptx::barrier_init(shared + L::partner_full_at + 8 * i, 128);
     ptx::barrier_init(shared + L::partner_empty_at + 8 * i, 128);
   }
+  for (int i = 0; L::turns && i < L::warpgroups; ++i)
+    ptx::barrier_init(shared + L::turn_at + 8 * i, 1);
   ptx::fence_barrier_init();
+}
+
+/// Returns whether the tile of this turn is the warpgroup's, and moves on to the next turn.
+template <int kWarpgroups>
+__device__ __forceinline__ bool takes(int& turn, int warpgroup) {
+  const bool mine = turn == warpgroup;
+  turn = turn + 1 == kWarpgroups ? 0 : turn + 1;
+  return mine;
 }
 
 /// The communication CTAs of a mode in a launch of their own.
@@ -70,6 +80,8 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
   }
 
   const std::uint32_t shared = ptx::shared(dynamic_shared);
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const bool first_lane = threadIdx.x % 32 == 0;
   const std::uint32_t rank = L::cluster > 1 ? ptx::cluster_rank() : 0;
   const int cluster = (static_cast<int>(blockIdx.x) - core.communication_ctas) / L::cluster;
   if (threadIdx.x == 0) {
@@ -77,14 +89,23 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
     ptx::prefetch_map(&core.w);
     init_barriers<kTile>(shared);
   }
-  if constexpr (L::cluster > 1)
-    ptx::cluster_sync();
-  else
-    __syncthreads();
-
   const TileQueue queue{shared + L::queue_full_at, shared + L::queue_empty_at,
                         shared + L::queue_entries_at};
   const int end = core.order.rows * core.order.columns;
+  __syncwarp();
+  if constexpr (L::cluster > 1) ptx::cluster_arrive();
+  // What the producer asks memory for at first comes while the cluster starts.
+  typename Mode::Loader loader;
+  TileDraw<L::cluster> draw(queue, core.coordination.control);
+  const bool draws = core.order.counter && rank == 0 && threadIdx.x == 0;
+  if (draws) draw.ask();
+  if (warp == 0) loader.look(params);
+  __syncwarp();
+  if constexpr (L::cluster > 1)
+    ptx::cluster_wait();
+  else
+    __syncthreads();
+
   TileFeed<L::cluster> feed(core.order, queue, cluster);
   const auto [part, down, across] = member_of<kTile>(rank);
   const auto tile_row = [&, down = down](TilePlace place) {
@@ -94,39 +115,41 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
     return (place.column * L::cluster_n + across) * L::n;
   };
   const Depth depth = depth_of<kTile>(core.k_blocks, rank);
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const bool first_lane = threadIdx.x % 32 == 0;
 
   if (warp < 4) {
     ptx::give_registers<40>();
     if (warp == 0) {
-      typename Mode::Loader loader(params);
       Ring ring;
-      TileDraw<L::cluster> draw(queue, core.coordination.control);
-      const bool draws = core.order.counter && rank == 0 && first_lane;
-      if (draws) {
-        draw.ask();
-        draw.publish();
-      }
+      int lead = loader.sure() ? 0 : min(L::stages, depth.end - depth.begin);
+      if (draws) draw.publish();
       for (int index = feed.template next<true>(); index < end;
            index = feed.template next<true>()) {
         if (draws) draw.ask();
         const TilePlace place = place_of(core.order, index);
         const int row = tile_row(place);
+        const int column = tile_column(place);
+        // The first stages are free: W need not wait for the rows of X.
+        if (lead > 0 && first_lane)
+          load_w_ahead<kTile>(shared, &core.w, column, depth, lead, rank, ring);
+        __syncwarp();
         Mode::wait_rows(params, loader, row, row + L::m);
         __syncwarp();
         if (first_lane)
-          load_tile<kTile>(shared, &core.x, &core.w, row, tile_column(place), depth, rank, ring);
-        if (draws) draw.publish();
+          load_tile<kTile>(shared, &core.x, &core.w, row, column, depth, lead, rank, ring, [&] {
+            if (draws) draw.publish();
+          });
+        lead = 0;
       }
     } else if (warp <= L::warpgroups) {
       const int warpgroup = warp - 1;
       typename Mode::Sender sender;
       Ring ring;
+      int turn = 0;
       for (int index = feed.next(); index < end; index = feed.next()) {
+        if (L::turns && !takes<L::warpgroups>(turn, warpgroup)) continue;
         const TilePlace place = place_of(core.order, index);
         const int row = tile_row(place) + (L::by_rows ? warpgroup * L::warpgroup_m : 0);
-        const int column = tile_column(place) + (L::by_rows ? 0 : warpgroup * L::warpgroup_n) +
+        const int column = tile_column(place) + (L::by_columns ? warpgroup * L::warpgroup_n : 0) +
                            part * (L::warpgroup_n / L::split_k);
         const bool weakened = core.coordination.flag_before_data;
         if (weakened && first_lane) Mode::template finish<kTile>(params, row, tile_column(place));
@@ -141,7 +164,17 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
     Ring slots;
     [[maybe_unused]] std::uint32_t exchanges = 0;
     float sums[L::blocks][L::warpgroup_n / 2];
+    int turn = 0;
+    // The first turn is the first warpgroup's without anybody having handed it over.
+    [[maybe_unused]] std::uint32_t turns = warpgroup == 0 ? 1 : 0;
     for (int index = feed.next(); index < end; index = feed.next()) {
+      if constexpr (L::turns) {
+        if (!takes<L::warpgroups>(turn, warpgroup)) {
+          stages.template skip<L::stages>(static_cast<std::uint32_t>(core.k_blocks));
+          continue;
+        }
+        wait_turn<kTile>(shared, warpgroup, turns);
+      }
       multiply_tile<kTile>(sums, shared, warpgroup, depth, rank, stages);
       if constexpr (L::split_k == 1) {
         round_out<kTile, 0>(sums, shared, warpgroup, slots);

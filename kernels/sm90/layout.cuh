@@ -15,6 +15,8 @@ struct Layout {
   static constexpr int n = tile.n();
   static constexpr int k = shapes::Tile::k();
   static constexpr bool by_rows = tile.split == shapes::Split::rows;
+  static constexpr bool by_columns = tile.split == shapes::Split::columns;
+  static constexpr bool turns = tile.split == shapes::Split::turns;
   static constexpr int blocks = tile.warpgroup_m / 64;  ///< of 64 rows in a consumer warpgroup
   static constexpr int warpgroup_m = tile.warpgroup_m;
   static constexpr int warpgroup_n = tile.warpgroup_n;
@@ -22,6 +24,8 @@ struct Layout {
   static constexpr int slots = tile.store_slots;
   static constexpr int slot_columns = tile.slot_columns;
   static constexpr int warpgroups = tile.warpgroups;
+  /// Warpgroups that read an operand stage.
+  static constexpr int readers = turns ? 1 : warpgroups;
   static constexpr int pieces =
       warpgroup_n / tile.split_k / slot_columns;  ///< slots that a block of rows fills
   static constexpr int cluster_m = tile.cluster_m;
@@ -48,7 +52,8 @@ struct Layout {
   static constexpr int queue_entries_at = queue_empty_at + 8 * TileQueue::depth;
   static constexpr int partner_full_at = queue_entries_at + 8 * TileQueue::depth;
   static constexpr int partner_empty_at = partner_full_at + 8 * warpgroups;
-  static_assert(partner_empty_at + 8 * warpgroups <= shared_bytes);
+  static constexpr int turn_at = partner_empty_at + 8 * warpgroups;
+  static_assert(turn_at + 8 * warpgroups <= shared_bytes);
 
   /// Of the CTAs that multicast to each other, returns those whose loads land in, or come from, number
   /// `member`: its row and column.
@@ -85,6 +90,16 @@ struct Ring {
   __device__ __forceinline__ void advance() {
     if (++index == kSize) {
       index = 0;
+      parity ^= 1;
+    }
+  }
+  /// Goes on by `count` at once.
+  template <int kSize>
+  __device__ __forceinline__ void skip(std::uint32_t count) {
+    index += count % kSize;
+    parity ^= count / kSize & 1;
+    if (index >= kSize) {
+      index -= kSize;
       parity ^= 1;
     }
   }

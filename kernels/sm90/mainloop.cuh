@@ -26,40 +26,79 @@ __device__ __forceinline__ Depth depth_of(int k_blocks, std::uint32_t rank) {
   }
 }
 
-/// Loads the operand stages of one tile whose X rows begin at `row` and W rows at `column`.
+/// Begins a stage: once it is free, its barrier expects all bytes of it.
 template <int kTile>
+__device__ __forceinline__ void begin_stage(std::uint32_t shared, const Ring& ring) {
+  using L = Layout<kTile>;
+  ptx::barrier_wait<false>(shared + L::empty_at + 8 * ring.index, ring.parity ^ 1);
+  ptx::barrier_expect(shared + L::full_at + 8 * ring.index, L::stage_bytes);
+}
+
+/// Loads this CTA's part of stage `block` of X, whose tile begins at `row`.
+template <int kTile>
+__device__ __forceinline__ void load_x(std::uint32_t shared, const CUtensorMap* x, int row,
+                                       int block, std::uint32_t rank, const Ring& ring) {
+  using L = Layout<kTile>;
+  constexpr int rows = L::m / L::cluster_n;
+  const auto [part, down, across] = member_of<kTile>(rank);
+  const std::uint32_t full = shared + L::full_at + 8 * ring.index;
+  const std::uint32_t to = shared + ring.index * L::stage_bytes + across * rows * L::row_bytes;
+  if constexpr (L::cluster_n == 1) {
+    ptx::load_box(to, x, full, block * L::k, row);
+  } else {
+    const unsigned mask = ((1u << L::cluster_n) - 1) << (part * L::sharing + down * L::cluster_n);
+    ptx::load_box_multicast(to, x, full, block * L::k, row + across * rows,
+                            static_cast<std::uint16_t>(mask));
+  }
+}
+
+/// Likewise of W, whose tile begins at row `column`.
+template <int kTile>
+__device__ __forceinline__ void load_w(std::uint32_t shared, const CUtensorMap* w, int column,
+                                       int block, std::uint32_t rank, const Ring& ring) {
+  using L = Layout<kTile>;
+  constexpr int rows = L::n / L::cluster_m;
+  const auto [part, down, across] = member_of<kTile>(rank);
+  const std::uint32_t full = shared + L::full_at + 8 * ring.index;
+  const std::uint32_t to =
+      shared + ring.index * L::stage_bytes + L::x_bytes + down * rows * L::row_bytes;
+  if constexpr (L::cluster_m == 1) {
+    ptx::load_box(to, w, full, block * L::k, column);
+  } else {
+    unsigned mask = 0;
+    for (int i = 0; i < L::cluster_m; ++i) mask |= 1u << (i * L::cluster_n);
+    ptx::load_box_multicast(to, w, full, block * L::k, column + down * rows,
+                            static_cast<std::uint16_t>(mask << (part * L::sharing + across)));
+  }
+}
+
+/// Begins the first `lead` stages of a tile with W alone, for a tile whose X may not be there yet.
+template <int kTile>
+__device__ __forceinline__ void load_w_ahead(std::uint32_t shared, const CUtensorMap* w, int column,
+                                             Depth depth, int lead, std::uint32_t rank, Ring ring) {
+  for (int block = depth.begin; block < depth.begin + lead; ++block) {
+    begin_stage<kTile>(shared, ring);
+    load_w<kTile>(shared, w, column, block, rank, ring);
+    ring.template advance<Layout<kTile>::stages>();
+  }
+}
+
+/// Loads the operand stages of one tile whose X rows begin at `row` and W rows at `column`; the first
+/// `lead` have begun. Calls `middle` when as many stages as fit are on their way, or all.
+template <int kTile, class Middle>
 __device__ __forceinline__ void load_tile(std::uint32_t shared, const CUtensorMap* x,
                                           const CUtensorMap* w, int row, int column, Depth depth,
-                                          std::uint32_t rank, Ring& ring) {
+                                          int lead, std::uint32_t rank, Ring& ring,
+                                          const Middle& middle) {
   using L = Layout<kTile>;
-  constexpr int x_part = L::m / L::cluster_n;
-  constexpr int w_part = L::n / L::cluster_m;
-  const auto [part, down, across] = member_of<kTile>(rank);
-  const int first = part * L::sharing;
-  const std::uint32_t x_at = shared + across * x_part * L::row_bytes;
-  const std::uint32_t w_at = shared + L::x_bytes + down * w_part * L::row_bytes;
-  const int x_row = row + across * x_part;
-  const int w_row = column + down * w_part;
+  const int middle_block = min(depth.begin + L::stages, depth.end) - 1;
+  if (depth.begin == depth.end) middle();
   for (int block = depth.begin; block < depth.end; ++block) {
-    const std::uint32_t full = shared + L::full_at + 8 * ring.index;
-    const std::uint32_t stage = ring.index * L::stage_bytes;
-    ptx::barrier_wait<false>(shared + L::empty_at + 8 * ring.index, ring.parity ^ 1);
-    ptx::barrier_expect(full, L::stage_bytes);
-    if constexpr (L::cluster_n == 1) {
-      ptx::load_box(x_at + stage, x, full, block * L::k, x_row);
-    } else {
-      const unsigned mask = ((1u << L::cluster_n) - 1) << (first + down * L::cluster_n);
-      ptx::load_box_multicast(x_at + stage, x, full, block * L::k, x_row,
-                              static_cast<std::uint16_t>(mask));
-    }
-    if constexpr (L::cluster_m == 1) {
-      ptx::load_box(w_at + stage, w, full, block * L::k, w_row);
-    } else {
-      unsigned mask = 0;
-      for (int i = 0; i < L::cluster_m; ++i) mask |= 1u << (i * L::cluster_n);
-      ptx::load_box_multicast(w_at + stage, w, full, block * L::k, w_row,
-                              static_cast<std::uint16_t>(mask << (first + across)));
-    }
+    const bool begun = block < depth.begin + lead;
+    if (!begun) begin_stage<kTile>(shared, ring);
+    load_x<kTile>(shared, x, row, block, rank, ring);
+    if (!begun) load_w<kTile>(shared, w, column, block, rank, ring);
+    if (block == middle_block) middle();
     ring.template advance<L::stages>();
   }
 }
@@ -80,6 +119,23 @@ __device__ __forceinline__ void free_stage(std::uint32_t shared, std::uint32_t i
   }
 }
 
+/// Waits for this warpgroup's turn to multiply. Without turns a warpgroup that waits for a stage two
+/// rounds ahead could take the parity of an earlier round for its own.
+template <int kTile>
+__device__ __forceinline__ void wait_turn(std::uint32_t shared, int warpgroup,
+                                          std::uint32_t& parity) {
+  ptx::barrier_wait<false>(shared + Layout<kTile>::turn_at + 8 * warpgroup, parity);
+  parity ^= 1;
+}
+
+/// Hands the turn to the next warpgroup.
+template <int kTile>
+__device__ __forceinline__ void give_turn(std::uint32_t shared, int warpgroup) {
+  using L = Layout<kTile>;
+  if (threadIdx.x % 128 == 0)
+    ptx::barrier_arrive(shared + L::turn_at + 8 * ((warpgroup + 1) % L::warpgroups));
+}
+
 /// Multiplies the stages of one tile into `sums`, keeping one group of multiplications in flight.
 template <int kTile>
 __device__ __forceinline__ void multiply_tile(
@@ -87,7 +143,7 @@ __device__ __forceinline__ void multiply_tile(
     int warpgroup, Depth depth, std::uint32_t rank, Ring& ring) {
   using L = Layout<kTile>;
   const int x_row = L::by_rows ? warpgroup * L::warpgroup_m : 0;
-  const int w_row = L::by_rows ? 0 : warpgroup * L::warpgroup_n;
+  const int w_row = L::by_columns ? warpgroup * L::warpgroup_n : 0;
   const std::uint64_t x_base = wgmma::descriptor(shared + x_row * L::row_bytes);
   const std::uint64_t w_base = wgmma::descriptor(shared + L::x_bytes + w_row * L::row_bytes);
   std::uint32_t before = 0;
@@ -110,6 +166,8 @@ __device__ __forceinline__ void multiply_tile(
       }
     }
     wgmma::commit();
+    // Every stage of this tile has been seen full: the next warpgroup's begin after it.
+    if (L::turns && block + 1 == depth.end) give_turn<kTile>(shared, warpgroup);
     wgmma::wait<1>();
     if (block > depth.begin) free_stage<kTile>(shared, before, rank);
     before = ring.index;

@@ -21,11 +21,44 @@ struct Gathering {
     const Signal* shard_ready[max_ranks];
   };
   struct Loader {
-    __device__ __forceinline__ explicit Loader(const Params& params)
-        : sequence(sequence_of(params.core.coordination)) {}
     Signal sequence;
     /// Chunks that have been there: lane l keeps chunk 32 i + l in bit i, while i is below 32.
     std::uint32_t seen = 0;
+    bool all = false;  ///< every chunk has been there
+
+    /// One look at the first chunks, all loads at once; up to 32 need no fence, which would cost more
+    /// than the look. By the producer warp.
+    __device__ __forceinline__ void look(const Params& params) {
+      const Coordination& c = params.core.coordination;
+      all = params.ready == nullptr;
+      sequence = sequence_of(c);
+      if (all || c.hold_point == HoldPoint::before_load) return;
+      constexpr int words = 8;
+      const int count = params.chunks.ranks * params.chunks.per_shard;
+      const int lane = static_cast<int>(threadIdx.x % 32);
+      Signal flags[words];
+      if (count <= 32 && lane < count) flags[0] = ptx::load_acquire(params.ready + lane);
+#pragma unroll
+      for (int i = 0; count > 32 && i < words; ++i)
+        if (32 * i + lane < count) flags[i] = ptx::load_relaxed(params.ready + 32 * i + lane);
+      bool mine = count <= 32 * words;
+#pragma unroll
+      for (int i = 0; i < words; ++i) {
+        const int chunk = 32 * i + lane;
+        if (chunk >= count) continue;
+        if (static_cast<std::int32_t>(flags[i] - sequence) >= 0)
+          seen |= 1u << i;
+        else if (chunk / params.chunks.per_shard != params.chunks.rank)
+          mine = false;
+      }
+      if (count > 32) ptx::fence_acquire();
+      __syncwarp();
+      ptx::fence_global_copy_engine();
+      all = __all_sync(0xFFFF'FFFFu, mine);
+    }
+    __device__ __forceinline__ bool sure() const {
+      return all;
+    }
   };
   struct Sender {};
 
@@ -33,7 +66,7 @@ struct Gathering {
   static __device__ __forceinline__ void wait_rows(const Params& params, Loader& loader, int begin,
                                                    int end) {
     const Coordination& c = params.core.coordination;
-    if (params.ready == nullptr || begin >= params.core.m) return;
+    if (loader.all || begin >= params.core.m) return;
     const int first = params.chunks.chunk_of(begin);
     const int last = params.chunks.chunk_of(min(end, params.core.m) - 1);
     const int lane = static_cast<int>(threadIdx.x % 32);

@@ -32,7 +32,8 @@ struct Scattering {
     const Signal* gathered[max_ranks];
   };
   struct Loader {
-    __device__ __forceinline__ explicit Loader(const Params&) {}
+    __device__ __forceinline__ void look(const Params&) {}
+    __device__ __forceinline__ bool sure() const { return true; }
   };
   struct Sender {
     std::int64_t in_flight = 0;
@@ -82,7 +83,7 @@ struct Scattering {
     ptx::fence_global_copy_engine();
     constexpr int part_rows = L::by_rows ? L::warpgroup_m : L::m;
     const int parts_across =
-        (params.core.n + L::n - 1) / L::n * (L::by_rows ? 1 : L::warpgroups) * L::split_k;
+        (params.core.n + L::n - 1) / L::n * (L::by_columns ? L::warpgroups : 1) * L::split_k;
     const int last = params.chunks.chunk_of(min(row + part_rows, params.core.m) - 1);
     for (int chunk = params.chunks.chunk_of(row); chunk <= last; ++chunk) {
       const shapes::Rows rows = params.chunks.chunk(chunk);

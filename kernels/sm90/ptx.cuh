@@ -91,10 +91,18 @@ __device__ __forceinline__ std::uint32_t cluster_rank() {
   return rank;
 }
 
+/// The two halves of waiting for every thread of the cluster.
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
 /// Waits for every thread of the cluster.
 __device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
+  cluster_arrive();
+  cluster_wait();
 }
 
 /// Writes `value` to the word at `address` in CTA `cta` and counts its four bytes on `barrier`
@@ -216,6 +224,11 @@ __device__ __forceinline__ std::uint32_t load_relaxed(const std::uint32_t* addre
   std::uint32_t value;
   asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
   return value;
+}
+
+/// Orders the relaxed loads before it against everything after it.
+__device__ __forceinline__ void fence_acquire() {
+  asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
 __device__ __forceinline__ void store_release(std::uint32_t* address, std::uint32_t value) {

@@ -40,7 +40,7 @@ __device__ __forceinline__ TilePlace place_of(const TileOrder& order, int index)
 
 /// The queue through which a counter's tiles reach every role of every CTA of a cluster.
 struct TileQueue {
-  static constexpr int depth = 2;
+  static constexpr int depth = 4;
   /// Warps of a CTA that read an entry: the producer, and a store warp and four more a warpgroup.
   static constexpr int readers(int warpgroups) { return 1 + 5 * warpgroups; }
   std::uint32_t full;     ///< shared address of `depth` barriers, one arrival

@@ -44,8 +44,10 @@ __device__ __forceinline__ void wait() {
   WEFT_N40                                                           \
   ",%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55" \
   ",%56,%57,%58,%59,%60,%61,%62,%63"
-#define WEFT_N80 WEFT_N64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
-#define WEFT_N96 WEFT_N80 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define WEFT_N72 WEFT_N64 ",%64,%65,%66,%67,%68,%69,%70,%71"
+#define WEFT_N80 WEFT_N72 ",%72,%73,%74,%75,%76,%77,%78,%79"
+#define WEFT_N88 WEFT_N80 ",%80,%81,%82,%83,%84,%85,%86,%87"
+#define WEFT_N96 WEFT_N88 ",%88,%89,%90,%91,%92,%93,%94,%95"
 #define WEFT_N112 \
   WEFT_N96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"
 #define WEFT_N128 \
@@ -71,8 +73,11 @@ struct Step;
 WEFT_WGMMA(64, "m64n64k16", WEFT_N32, "%32", "%33", "%34", WEFT_R32(0))
 WEFT_WGMMA(80, "m64n80k16", WEFT_N40, "%40", "%41", "%42", WEFT_R32(0), WEFT_R8(32))
 WEFT_WGMMA(128, "m64n128k16", WEFT_N64, "%64", "%65", "%66", WEFT_R32(0), WEFT_R32(32))
+WEFT_WGMMA(144, "m64n144k16", WEFT_N72, "%72", "%73", "%74", WEFT_R32(0), WEFT_R32(32), WEFT_R8(64))
 WEFT_WGMMA(160, "m64n160k16", WEFT_N80, "%80", "%81", "%82", WEFT_R32(0), WEFT_R32(32), WEFT_R8(64),
            WEFT_R8(72))
+WEFT_WGMMA(176, "m64n176k16", WEFT_N88, "%88", "%89", "%90", WEFT_R32(0), WEFT_R32(32), WEFT_R8(64),
+           WEFT_R8(72), WEFT_R8(80))
 WEFT_WGMMA(192, "m64n192k16", WEFT_N96, "%96", "%97", "%98", WEFT_R32(0), WEFT_R32(32),
            WEFT_R32(64))
 WEFT_WGMMA(224, "m64n224k16", WEFT_N112, "%112", "%113", "%114", WEFT_R32(0), WEFT_R32(32),
@@ -84,7 +89,9 @@ WEFT_WGMMA(256, "m64n256k16", WEFT_N128, "%128", "%129", "%130", WEFT_R32(0), WE
 #undef WEFT_N128
 #undef WEFT_N112
 #undef WEFT_N96
+#undef WEFT_N88
 #undef WEFT_N80
+#undef WEFT_N72
 #undef WEFT_N64
 #undef WEFT_N40
 #undef WEFT_N32

@@ -62,7 +62,7 @@ int tile_named(const char* name) {
 
 TEST_F(Fused, RaggedRowsAndEmptyOwnersMatchTheReference) {
   std::uint32_t seed = 100;
-  const std::array tiles{tile_named("64x128"),       tile_named("128x128_c2x1"),
+  const std::array tiles{tile_named("64x128"),       tile_named("128x128_c2x1_turns"),
                          tile_named("128x160_k2"),   tile_named("128x192_c2x1_k2"),
                          tile_named("192x192_c1x2"), tile_named("256x160_c2x1")};
   std::size_t turn = 0;

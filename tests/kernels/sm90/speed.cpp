@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the kernels are, on one device: against cuBLASLt's best heuristic on the same SMs, with
 // CTAs that become resident late, with flags to look at, and into a host peer's memory. Contestants
-// take turns; every figure is a median. Usage: speed_sm90 gemm|margin|late|gather|host
+// take turns; every figure is a median. Usage: speed_sm90 gemm|margin|tiles|late|gather|host
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -201,24 +201,53 @@ void against_library(const Bench& bench, int sms, bool every_shape) {
 void late_ctas(const Bench& bench) {
   const OwnStream other;
   Blocker blocker;
-  for (const std::size_t shape : {2u, 3u, 8u, 15u, 22u})
-    for (const Scheduler scheduler : {Scheduler::static_shares, Scheduler::counter}) {
-      const Extents& e = shapes24[shape];
+  constexpr std::array parts{0.0, 0.25, 0.5, 1.0};
+  for (const std::size_t shape : {2u, 3u, 8u, 15u, 22u}) {
+    const Extents& e = shapes24[shape];
+    std::array<std::array<std::vector<double>, parts.size()>, 2> times;
+    std::array<std::function<void(int)>, 2> launch;
+    for (const int counter : {0, 1}) {
       Options options;
-      options.scheduler = scheduler;
-      const auto launch = launches(bench, plans(bench, e, options));
-      const double alone = bench.compete(9, 1, {launch})[0];
-      std::printf("%6d %6d %6d  %-7s alone %7.1f us, 8 CTAs late by", e.m, e.n, e.k,
-                  scheduler == Scheduler::counter ? "counter" : "static", alone);
-      for (const double part : {0.25, 0.5, 1.0}) {
-        std::vector<double> times;
-        for (int round = 0; round < 9; ++round) {
-          blocker.hold(8, static_cast<std::int64_t>(part * alone * 1e3), other.get());
-          times.push_back(bench.time(1, launch));
+      options.scheduler = counter == 0 ? Scheduler::static_shares : Scheduler::counter;
+      launch[static_cast<std::size_t>(counter)] = launches(bench, plans(bench, e, options));
+    }
+    const double first = bench.compete(5, 1, {launch[0]})[0];
+    // All of them take turns, so that the clock is the same for all.
+    for (int round = 0; round < 11; ++round)
+      for (std::size_t by = 0; by < 2; ++by)
+        for (std::size_t part = 0; part < parts.size(); ++part) {
+          if (part > 0)
+            blocker.hold(8, static_cast<std::int64_t>(parts[part] * first * 1e3), other.get());
+          times[by][part].push_back(bench.time(1, launch[by]));
           WEFT_CUDA(cudaStreamSynchronize(other.get()));
         }
-        std::printf("  %3.0f %%: %.3f", 100 * part, median(times) / alone);
+    for (std::size_t by = 0; by < 2; ++by) {
+      const double alone = median(times[by][0]);
+      std::printf("%6d %6d %6d  %-7s alone %7.1f us, 8 CTAs late by", e.m, e.n, e.k,
+                  by == 1 ? "counter" : "static", alone);
+      for (std::size_t part = 1; part < parts.size(); ++part)
+        std::printf("  %3.0f %%: %.3f", 100 * parts[part], median(times[by][part]) / alone);
+      std::printf("\n");
+    }
+  }
+}
+
+/// Every tile on every count of SMs: what the chooser's constants are fitted to.
+void every_tile(const Bench& bench) {
+  const CublasLt lt;
+  for (const int sms : {132, 124, 116, 108, 96, 64})
+    for (const Extents& e : shapes24) {
+      std::vector<std::function<void(int)>> contestants{library(bench, lt, e, sms)};
+      for (std::size_t tile = 0; tile < shapes::tiles.size(); ++tile) {
+        Options options;
+        options.sms = sms;
+        options.tile = static_cast<int>(tile);
+        contestants.push_back(launches(bench, plans(bench, e, options)));
       }
+      const auto us = bench.compete(3, std::max(2, calls_for(e) / 2), contestants);
+      std::printf("%d %d %d %d cublaslt %.2f", sms, e.m, e.n, e.k, us[0]);
+      for (std::size_t tile = 0; tile < shapes::tiles.size(); ++tile)
+        std::printf(" %s %.2f", tile_name(static_cast<int>(tile)).c_str(), us[tile + 1]);
       std::printf("\n");
     }
 }
@@ -295,6 +324,8 @@ int run(const std::string& what) {
     against_library(bench, 0, true);
   else if (what == "margin")
     for (const int sms : {124, 116, 108, 96, 64}) against_library(bench, sms, false);
+  else if (what == "tiles")
+    every_tile(bench);
   else if (what == "late")
     late_ctas(bench);
   else if (what == "gather")
@@ -302,7 +333,7 @@ int run(const std::string& what) {
   else if (what == "host")
     into_host_memory(bench);
   else
-    return std::fprintf(stderr, "usage: speed_sm90 gemm|margin|late|gather|host\n"), 2;
+    return std::fprintf(stderr, "usage: speed_sm90 gemm|margin|tiles|late|gather|host\n"), 2;
   return 0;
 }
 
