@@ -50,9 +50,11 @@ TEST(CommittedSamples, KeepTwentyRepetitionsAndNameTheirRun) {
 TEST(CommittedSamples, WereCheckedWhereTheyComputeAnOutput) {
   for (const Sample& sample : committed().samples) {
     const std::string& figure = sample.what.figure;
-    const bool whole = figure == "C" || figure == "D" || sample.what.suite == "gemm" ||
-                       sample.what.suite == "gemm-sms" || sample.what.suite == "gemm-sustained" ||
-                       sample.what.suite == "interference" || sample.what.suite == "collectives";
+    const std::string& operation = sample.what.operation;
+    const bool product = operation == "gemm" || operation == "all_gather" ||
+                         operation == "reduce_scatter" || operation == "all_reduce" ||
+                         operation == "all_to_all";
+    const bool whole = figure == "C" || figure == "D" || product;
     EXPECT_EQ(sample.check.has_value(), whole) << sample.what.suite << " " << figure;
   }
 }
