@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include <cublasLt.h>
 
@@ -73,12 +74,23 @@ void* open_library() {
 
 struct CublasLt::State {
   Table table{open_library()};
-  cublasLtHandle_t handle = nullptr;
-  /// One a stream: kernels that run at the same time keep counters there.
-  std::map<cudaStream_t, void*> workspaces;
+  /// One a device: a handle keeps to the device that it was made on.
+  std::map<int, cublasLtHandle_t> handles;
+  /// One a device and stream: kernels that run at the same time keep counters there.
+  std::map<std::pair<int, cudaStream_t>, void*> workspaces;
 
+  static int device() {
+    int current = 0;
+    WEFT_CUDA(cudaGetDevice(&current));
+    return current;
+  }
+  cublasLtHandle_t handle() {
+    cublasLtHandle_t& mine = handles[device()];
+    if (mine == nullptr) WEFT_LT(table.create(&mine));
+    return mine;
+  }
   void* workspace(cudaStream_t stream) {
-    void*& mine = workspaces[stream];
+    void*& mine = workspaces[{device(), stream}];
     if (mine == nullptr) WEFT_CUDA(cudaMalloc(&mine, kWorkspaceBytes));
     return mine;
   }
@@ -120,13 +132,12 @@ class CublasLt::Gemm {
   Table table_;
 };
 
-CublasLt::CublasLt() : state_(std::make_unique<State>()) {
-  WEFT_LT(state_->table.create(&state_->handle));
-}
+CublasLt::CublasLt() : state_(std::make_unique<State>()) {}
 
 CublasLt::~CublasLt() {
-  for (const auto& [stream, workspace] : state_->workspaces) static_cast<void>(cudaFree(workspace));
-  static_cast<void>(state_->table.destroy(state_->handle));
+  for (const auto& [place, workspace] : state_->workspaces) static_cast<void>(cudaFree(workspace));
+  for (const auto& [device, handle] : state_->handles)
+    static_cast<void>(state_->table.destroy(handle));
 }
 
 std::size_t CublasLt::version() const {
@@ -144,7 +155,7 @@ std::vector<std::shared_ptr<const CublasLt::Gemm>> CublasLt::propose(const Libra
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
   int found = 0;
   const cublasStatus_t status =
-      table.heuristic(state_->handle, shape.operation, shape.w, shape.x, shape.y, shape.y,
+      table.heuristic(state_->handle(), shape.operation, shape.w, shape.x, shape.y, shape.y,
                       preference, most, results.data(), &found);
   static_cast<void>(table.preference_destroy(preference));
   WEFT_LT(status);
@@ -164,8 +175,8 @@ void CublasLt::run(const Gemm& gemm, const void* x, const void* w, void* y,
                    cudaStream_t stream) const {
   const float one = 1.0f;
   const float zero = 0.0f;
-  WEFT_LT(state_->table.matmul(state_->handle, gemm.operation, &one, w, gemm.w, x, gemm.x, &zero, y,
-                               gemm.y, y, gemm.y, &gemm.algorithm, state_->workspace(stream),
+  WEFT_LT(state_->table.matmul(state_->handle(), gemm.operation, &one, w, gemm.w, x, gemm.x, &zero,
+                               y, gemm.y, y, gemm.y, &gemm.algorithm, state_->workspace(stream),
                                kWorkspaceBytes, stream));
 }
 
@@ -219,9 +230,15 @@ LibraryKernel CublasLt::kernel_of(const Gemm& gemm, const void* x, const void* w
 
   // Nothing may be allocated while the stream is captured.
   static_cast<void>(state_->workspace(stream));
+  static_cast<void>(state_->handle());
   cudaGraph_t graph = nullptr;
   WEFT_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  run(gemm, x, w, y, stream);
+  try {
+    run(gemm, x, w, y, stream);
+  } catch (...) {
+    static_cast<void>(cudaStreamEndCapture(stream, &graph));
+    throw;
+  }
   WEFT_CUDA(cudaStreamEndCapture(stream, &graph));
   std::size_t count = 0;
   WEFT_CUDA(cudaGraphGetNodes(graph, nullptr, &count));

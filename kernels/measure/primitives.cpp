@@ -120,8 +120,10 @@ Times flags(Stage& stage, int warm_up, int repetitions) {
   Signal* flags = stage.flags(0, 64);
   auto* elapsed = reinterpret_cast<std::uint64_t*>(stage.scratch(0, sizeof(std::uint64_t)));
   std::vector<std::int64_t> each;
+  Signal base = 0;
   const Enqueue play = [&](int, cudaStream_t stream) {
-    launch_ping_pong(flags, kChain, elapsed, stream);
+    launch_ping_pong(flags, base, kChain, elapsed, stream);
+    base += kChain;
   };
   stage.timer().once(play);
   Times frame;
@@ -146,12 +148,14 @@ Times peer_flags(Stage& stage, int warm_up, int repetitions) {
   cudaStream_t other = memory.stream(1, StreamRole::compute);
   Joints joints(stage);
   std::vector<std::int64_t> each;
+  Signal base = 0;
   const Enqueue play = [&](int, cudaStream_t stream) {
     joints.join(0, stream, 1, other);
     memory.enter(1);
-    launch_ping_pong_side(theirs, mine, false, kChain, nullptr, other);
+    launch_ping_pong_side(theirs, mine, false, base, kChain, nullptr, other);
     memory.enter(0);
-    launch_ping_pong_side(mine, theirs, true, kChain, elapsed, stream);
+    launch_ping_pong_side(mine, theirs, true, base, kChain, elapsed, stream);
+    base += kChain;
     joints.join(1, other, 0, stream);
   };
   stage.timer().once(play);

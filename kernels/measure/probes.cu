@@ -22,9 +22,8 @@ __device__ bool reach(const Signal* flag, Signal value) {
   return true;
 }
 
-__device__ void play(Signal* mine, Signal* theirs, bool starts, int rounds,
+__device__ void play(Signal* mine, Signal* theirs, bool starts, Signal base, int rounds,
                      std::uint64_t* elapsed_ns) {
-  const Signal base = device::load_acquire(mine);
   const std::uint64_t start = device::now_ns();
   bool ok = true;
   for (int i = 1; ok && i <= rounds; ++i) {
@@ -35,15 +34,16 @@ __device__ void play(Signal* mine, Signal* theirs, bool starts, int rounds,
   if (elapsed_ns != nullptr) *elapsed_ns = ok ? device::now_ns() - start : 0;
 }
 
-__global__ void ping_pong_kernel(Signal* flags, int rounds, std::uint64_t* elapsed_ns) {
+__global__ void ping_pong_kernel(Signal* flags, Signal base, int rounds,
+                                 std::uint64_t* elapsed_ns) {
   Signal* mine = flags + 16 * blockIdx.x;
   Signal* theirs = flags + 16 * (1 - blockIdx.x);
-  play(mine, theirs, blockIdx.x == 0, rounds, blockIdx.x == 0 ? elapsed_ns : nullptr);
+  play(mine, theirs, blockIdx.x == 0, base, rounds, blockIdx.x == 0 ? elapsed_ns : nullptr);
 }
 
-__global__ void ping_pong_side_kernel(Signal* mine, Signal* theirs, bool starts, int rounds,
-                                      std::uint64_t* elapsed_ns) {
-  play(mine, theirs, starts, rounds, elapsed_ns);
+__global__ void ping_pong_side_kernel(Signal* mine, Signal* theirs, bool starts, Signal base,
+                                      int rounds, std::uint64_t* elapsed_ns) {
+  play(mine, theirs, starts, base, rounds, elapsed_ns);
 }
 
 __global__ void clock_kernel(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns) {
@@ -62,8 +62,9 @@ void launch_stamp(Stamp* stamp, std::uint64_t hold_ns, int ctas, cudaStream_t st
   WEFT_CUDA(cudaGetLastError());
 }
 
-void launch_ping_pong(Signal* flags, int rounds, std::uint64_t* elapsed_ns, cudaStream_t stream) {
-  ping_pong_kernel<<<2, 1, 0, stream>>>(flags, rounds, elapsed_ns);
+void launch_ping_pong(Signal* flags, Signal base, int rounds, std::uint64_t* elapsed_ns,
+                      cudaStream_t stream) {
+  ping_pong_kernel<<<2, 1, 0, stream>>>(flags, base, rounds, elapsed_ns);
   WEFT_CUDA(cudaGetLastError());
 }
 
@@ -72,9 +73,9 @@ void launch_clock_probe(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns, cud
   WEFT_CUDA(cudaGetLastError());
 }
 
-void launch_ping_pong_side(Signal* mine, Signal* theirs, bool starts, int rounds,
+void launch_ping_pong_side(Signal* mine, Signal* theirs, bool starts, Signal base, int rounds,
                            std::uint64_t* elapsed_ns, cudaStream_t stream) {
-  ping_pong_side_kernel<<<1, 1, 0, stream>>>(mine, theirs, starts, rounds, elapsed_ns);
+  ping_pong_side_kernel<<<1, 1, 0, stream>>>(mine, theirs, starts, base, rounds, elapsed_ns);
   WEFT_CUDA(cudaGetLastError());
 }
 

@@ -20,15 +20,17 @@ struct Stamp {
 void launch_stamp(Stamp* stamp, std::uint64_t hold_ns, int ctas, cudaStream_t stream);
 
 /// Two CTAs answer each other `rounds` times through a pair of flags; `elapsed_ns` is the whole time.
-/// A round that takes over a second ends the kernel with an elapsed time of zero.
-void launch_ping_pong(Signal* flags, int rounds, std::uint64_t* elapsed_ns, cudaStream_t stream);
+/// Both flags hold `base` before and `base + rounds` after. A round that takes over a second ends the
+/// kernel with an elapsed time of zero.
+void launch_ping_pong(Signal* flags, Signal base, int rounds, std::uint64_t* elapsed_ns,
+                      cudaStream_t stream);
 
 /// Multiprocessor cycles that pass in `hold_ns`: the clock the SMs really run at.
 void launch_clock_probe(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns, cudaStream_t stream);
 
 /// One side of a ping-pong between devices: waits on `mine`, answers on `theirs`; the side that
 /// `starts` goes first.
-void launch_ping_pong_side(Signal* mine, Signal* theirs, bool starts, int rounds,
+void launch_ping_pong_side(Signal* mine, Signal* theirs, bool starts, Signal base, int rounds,
                            std::uint64_t* elapsed_ns, cudaStream_t stream);
 
 }  // namespace weft::kernels
