@@ -171,7 +171,8 @@ std::vector<std::string> delivery_faults(const BoundaryCollective& collective,
 std::vector<PortBytes> port_bytes(const BoundaryCollective& collective,
                                   const std::vector<Transfer>& transfers) {
   std::vector<PortBytes> ports(static_cast<std::size_t>(collective.group));
-  // What a switch copies or sums crosses the single port once: the same block, chunk and step.
+  // What a switch copies or sums crosses the single port once: the same block, chunk and step. It serves the rank
+  // itself too: its own addend goes out with the others, its own copy comes back with theirs.
   std::set<std::tuple<int, int, int, Block>> multicast, reduced;
   for (const Transfer& t : transfers) {
     const Bytes bytes = bytes_of(collective.format, t.block.elements());
@@ -180,8 +181,12 @@ std::vector<PortBytes> port_bytes(const BoundaryCollective& collective,
         !t.in_network || !gather || multicast.emplace(t.chunk, t.step, t.from, t.block).second;
     const bool in =
         !t.in_network || gather || reduced.emplace(t.chunk, t.step, t.to, t.block).second;
-    if (out) ports[static_cast<std::size_t>(t.from)].egress += bytes;
-    if (in) ports[static_cast<std::size_t>(t.to)].ingress += bytes;
+    PortBytes& source = ports[static_cast<std::size_t>(t.from)];
+    PortBytes& target = ports[static_cast<std::size_t>(t.to)];
+    if (out) source.egress += bytes;
+    if (in) target.ingress += bytes;
+    if (t.in_network && gather && out) source.ingress += bytes;
+    if (t.in_network && !gather && in) target.egress += bytes;
   }
   return ports;
 }

@@ -25,8 +25,8 @@ struct PortBytes {
   friend bool operator==(const PortBytes&, const PortBytes&) = default;
 };
 
-/// Bytes through each rank's port. What a switch multicasts leaves its source once; what it reduces enters its
-/// target once.
+/// Bytes through each rank's port. What a switch multicasts leaves its source once, and enters the source too; what
+/// it reduces enters its target once, and leaves the target too: (p+1)/p of an all-reduce each way.
 [[nodiscard]] std::vector<PortBytes> port_bytes(const BoundaryCollective& collective,
                                                 const std::vector<Transfer>& transfers);
 

@@ -266,8 +266,31 @@ void LayerProgram::add_uses(const CollectiveCost& cost, int rank, std::int64_t d
       }
     }
   };
-  spread(peers.inside, bytes.egress);
-  spread(peers.outside, bytes.nic_egress);
+  // A switch that adds or multicasts takes from a port what it sends out of others: the two ways differ.
+  const auto through_switch = [&](sim::RouteId way, sim::RouteId tree, std::int64_t numerator) {
+    const sim::Route& route = site_.built.machine.routes.at(way.value());
+    const sim::Route& ports = site_.built.machine.routes.at(tree.value());
+    for (const sim::RouteShare& share : route.shares) {
+      const bool own = std::any_of(ports.shares.begin(), ports.shares.end(), [&](const auto& port) {
+        return port.on == share.on && port.index == share.index;
+      });
+      // A crossbar counts what comes in.
+      const bool is_link = share.on == sim::RouteShare::On::link;
+      if (own && (is_link || ports.kind == sim::Route::Kind::reduce)) {
+        const std::int64_t part = checked_multiply(numerator, scale) / route.denominator;
+        shares[{is_link, share.index}] += checked_multiply(part, share.numerator);
+      }
+    }
+  };
+  const auto r = static_cast<std::size_t>(rank);
+  if (cost.algorithm == CollectiveAlgorithm::nvls && !site_.built.reduce.empty()) {
+    const auto peer = static_cast<std::size_t>(peers.inside.front());
+    through_switch(site_.built.unicast[r][peer], site_.built.reduce[r], bytes.egress);
+    through_switch(site_.built.unicast[peer][r], site_.built.multicast[r], bytes.ingress);
+  } else {
+    spread(peers.inside, bytes.egress);
+    spread(peers.outside, bytes.nic_egress);
+  }
   for (const auto& [on, numerator] : shares) {
     if (numerator == 0) continue;
     if (on.first) {

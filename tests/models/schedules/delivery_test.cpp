@@ -87,12 +87,13 @@ TEST(Algorithms, NvlsPortsCarryOneMessageAndOneShard) {
   const int ranks = 8;
   const BoundaryCollective collective = collective_of(CollectiveOp::all_reduce, ranks, 64);
   const Bytes message = bytes_of(collective.format, 64 * 16);
+  const Bytes shard = bytes_of(collective.format, 64 / ranks * 16);
   for (const PortBytes& port :
        port_bytes(collective,
                   algorithm_transfers(CollectiveAlgorithm::nvls, geometry_of(collective, 1)))) {
-    // A rank's own block does not cross its port: (p-1)/p out as addends, 1/p out as the sum; the same in.
-    EXPECT_EQ(port.egress, message);
-    EXPECT_EQ(port.ingress, message);
+    // Out: an addend of each block, its own included, then its own sum. In: its sum, then every block.
+    EXPECT_EQ(port.egress, message + shard);
+    EXPECT_EQ(port.ingress, message + shard);
   }
 }
 

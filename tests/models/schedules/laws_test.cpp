@@ -13,6 +13,7 @@
 #include "models/schedules/registry.hpp"
 #include "sim/controls.hpp"
 #include "sim/run.hpp"
+#include "tests/models/schedules/moved_bytes.hpp"
 #include "tests/models/schedules/sites.hpp"
 
 namespace weft::model {
@@ -112,6 +113,24 @@ TEST(EverySchedule, PortsCarryAtLeastTheCutBound) {
             << "rank " << rank;
       }
     }
+  });
+}
+
+// What the program sends is what the schedule's transfers, and with them its declared algorithm, say: by copies, tiles
+// or a gang, on every port and each way.
+TEST(EverySchedule, ProgramsMoveTheBytesOfTheirTransfers) {
+  each_point([](const Schedule& schedule, const Knobs& knobs, const Case& each) {
+    const auto transfers = schedule.transfers(each.boundary, knobs, each.site);
+    std::vector<PortBytes> declared(static_cast<std::size_t>(each.site.ranks()));
+    for (std::size_t c = 0; c < transfers.size(); ++c) {
+      const auto ports = port_bytes(each.boundary.collectives[c], transfers[c]);
+      for (std::size_t rank = 0; rank < declared.size(); ++rank) {
+        declared[rank].egress += ports.at(rank).egress;
+        declared[rank].ingress += ports.at(rank).ingress;
+      }
+    }
+    const sim::Program program = boundary_program(each.boundary, {&schedule, knobs}, each.site);
+    EXPECT_EQ(MovedBytes(each.site.built.machine, program).ports("node0.nvswitch"), declared);
   });
 }
 
