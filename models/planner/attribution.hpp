@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where exposed time comes from: the Shapley mean over the engine's eight switches.
 //
-// With v(S) = D(S) - A(S), both under the effects S alone,
-// phi_e = sum over sets S without e of |S|! (7-|S|)! / 8! (v(S + e) - v(S)), all 256 sets simulated once. What is left
-// with every effect off, v({}), is what the schedule's own kernels compute beyond A: a part of its own. All parts
-// together are D - A. The transport part is then split by where its stalls lie: fill (before the first tile), drain
-// (after the last), link bound (between).
+// With v(S) = D(S) - A(S), both under the effects S alone, phi_e is the mean of v(S + e) - v(S) over the orders in
+// which the effects can be switched on, S being those that come before e. Two pairs stay together, since the second can
+// do nothing without the first and would otherwise leave it half of what it causes: residency, then SM share;
+// transport, then link share (Owen's value, in Essays in Mathematical Economics, 1977, with the order inside a union
+// given). A knows no imbalance: overrides slow D alone. What is left with every effect off, v({}), is what the
+// schedule's own kernels compute beyond A: a part of its own. All parts together are D - A. The transport part is then
+// split by where its stalls lie: fill (before the first tile), drain (after the last), link bound (between).
 #pragma once
 
 #include "models/planner/evaluate.hpp"

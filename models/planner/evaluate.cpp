@@ -39,6 +39,12 @@ Duration worst_of(const sim::Machine& machine, const sim::Program& program,
   return since_start(Runnable(machine, program).modes(effects).worst().result.end);
 }
 
+// Compute is measured on the machine without overrides: what a slow part costs is exposed time, not compute.
+sim::Effects even(sim::Effects effects) {
+  effects.imbalance = false;
+  return effects;
+}
+
 void set_overlapped(const sim::ModesResult& modes, Figures& figures) {
   for (const sim::Mode& mode : modes.modes)
     figures.modes.push_back({mode.share, since_start(mode.result.end)});
@@ -50,7 +56,7 @@ void set_yardsticks(const sim::Program& serial, const Site& site, const sim::Eff
                     Figures& figures) {
   const sim::Machine& machine = site.built.machine;
   figures.serial = worst_of(machine, serial, effects);
-  figures.compute_only = worst_of(machine, sim::without_communication(serial), effects);
+  figures.compute_only = worst_of(machine, sim::without_communication(serial), even(effects));
   figures.communication_only = worst_of(machine, sim::without_compute(serial), effects);
 }
 
@@ -60,7 +66,8 @@ Figures every_figure(const sim::Program& program, const sim::Program& serial, co
   Figures figures;
   set_yardsticks(serial, site, effects, figures);
   set_overlapped(Runnable(machine, program).modes(effects), figures);
-  figures.schedule_compute_only = worst_of(machine, sim::without_communication(program), effects);
+  figures.schedule_compute_only =
+      worst_of(machine, sim::without_communication(program), even(effects));
   figures.schedule_communication_only = worst_of(machine, sim::without_compute(program), effects);
   figures.covered_ratio = covered_ratio(machine, program, {effects, {}});
   return figures;
