@@ -2,9 +2,9 @@
 #include "calibration/sample/sample.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "calibration/sample/sample_json.hpp"
+#include "configs/reader/fingerprint.hpp"
 #include "configs/reader/json_writer.hpp"
 
 namespace weft::calibration {
@@ -52,17 +52,8 @@ std::vector<Mode> modes(const std::vector<Duration>& times) {
 }
 
 std::string key(const Case& what) {
-  const std::string text = config::to_json(case_to_value(what), config::Layout::compact);
-  // FNV-1a, 64 bits: offset basis and prime of its definition.
-  std::uint64_t hash = 0xcbf29ce484222325ull;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3ull;
-  }
-  constexpr std::array<char, 17> kDigits{"0123456789abcdef"};
-  std::string digits(16, '0');
-  for (std::size_t i = 0; i < 16; ++i) digits[i] = kDigits[(hash >> (60 - 4 * i)) & 0xf];
-  return digits;
+  return config::fingerprint(
+      std::string_view(config::to_json(case_to_value(what), config::Layout::compact)));
 }
 
 }  // namespace weft::calibration

@@ -13,6 +13,16 @@
 
 namespace weft::model {
 
+std::filesystem::path find_profile(const std::string& name, const std::string& machine_file,
+                                   const config::SearchPath& search) {
+  const config::Resolution found =
+      config::resolve(fmt::format("../profiles/{}.json", name), machine_file, search);
+  if (found.file) return *found.file;
+  throw config::ConfigErrors(config::ConfigError{
+      machine_file, 0, 0, "/profile", fmt::format("there is no profile \"{}\"", name),
+      "a profile is a file in configs/profiles, beside the folder of the machine"});
+}
+
 Ground read_ground(const std::string& machine_file, const std::optional<std::string>& profile_file,
                    const config::SearchPath& search) {
   Ground ground;
@@ -21,20 +31,9 @@ Ground read_ground(const std::string& machine_file, const std::optional<std::str
   for (config::SourcedUse& use : machine.sources) {
     if (use.source_kind == "assumed") ground.assumed.push_back(std::move(use));
   }
-  std::filesystem::path profile;
-  if (profile_file) {
-    profile = *profile_file;
-  } else {
-    const std::string name = fmt::format("../profiles/{}.json", ground.machine.profile);
-    const config::Resolution found = config::resolve(name, machine_file, search);
-    if (!found.file) {
-      throw config::ConfigErrors(config::ConfigError{
-          machine_file, 0, 0, "/profile",
-          fmt::format("there is no profile \"{}\"", ground.machine.profile),
-          "a profile is a file in configs/profiles, beside the folder of the machine"});
-    }
-    profile = *found.file;
-  }
+  const std::filesystem::path profile =
+      profile_file ? std::filesystem::path(*profile_file)
+                   : find_profile(ground.machine.profile, machine_file, search);
   const config::Document document = config::Document::load(profile);
   ground.profile = read_profile(document);
   std::vector<config::SourcedUse> assumed = assumed_numbers(document);

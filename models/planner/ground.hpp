@@ -2,6 +2,7 @@
 // What a scenario stands on: its machine and the profile that prices work there.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ struct Ground {
 [[nodiscard]] Ground read_ground(const std::string& machine_file,
                                  const std::optional<std::string>& profile_file,
                                  const config::SearchPath& search);
+
+/// The file of a machine's own profile; throws config::ConfigErrors where there is none.
+[[nodiscard]] std::filesystem::path find_profile(const std::string& name,
+                                                 const std::string& machine_file,
+                                                 const config::SearchPath& search);
 
 /// The widest error of the families that a plan's times are made of; unknown where the profile has none. Attention
 /// is part of a model's layers and of no boundary; collectives of less than a mebibyte are part of neither.

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "configs/reader/document.hpp"
 #include "configs/reader/strict_object.hpp"
@@ -58,6 +59,19 @@ LockedPick read_pick(StrictObject& object) {
   return pick;
 }
 
+std::vector<std::pair<std::string, std::string>> read_config(StrictObject& object) {
+  std::vector<std::pair<std::string, std::string>> parts;
+  const auto part = [&](std::string_view name, std::string_view of) {
+    if (auto print = object.optional<std::string>({name, of}))
+      parts.emplace_back(name, std::move(*print));
+  };
+  part("scenario", "its fingerprint");
+  part("machine", "that of the machine and its device");
+  part("profile", "that of the profile");
+  part("model", "that of the model's config.json");
+  return parts;
+}
+
 Lock lock_fields(StrictObject& object, const config::SearchPath& search) {
   Lock lock;
   object.schema("weft.lock/1", "the picks of a plan");
@@ -69,11 +83,21 @@ Lock lock_fields(StrictObject& object, const config::SearchPath& search) {
   lock.step = object.required<Duration>({"step", "one pass, when it was locked"});
   lock.exposed = Duration::from_ps(
       object.required<std::int64_t>({"exposed_ps", "of all boundaries together"}));
+  if (auto config = object.optional_object({"config", "what the plan was made from"}, read_config))
+    lock.config = std::move(*config);
   return lock;
 }
 
 std::string pick_text(const std::string& schedule, const Knobs& knobs) {
   return knobs.values().empty() ? schedule : fmt::format("{} {}", schedule, knobs.to_text());
+}
+
+// What changed since the lock, in words.
+std::string since_lock(const Lock& lock, const EffectiveConfig& now) {
+  if (lock.config.empty()) return "";
+  const std::vector<std::string> changed = changed_parts(lock.config, now.parts);
+  return changed.empty() ? "scenario and files are those of the lock: what changed is weft itself"
+                         : fmt::format("changed since the lock: {}", fmt::join(changed, ", "));
 }
 
 CheckedPick compare(const LockedPick& locked, const BoundaryPlan& now, const ErrorBand& band,
@@ -99,7 +123,8 @@ CheckedPick compare(const LockedPick& locked, const BoundaryPlan& now, const Err
       } else {
         const Duration old =
             overlapped_only(now.boundary, {schedule, knobs}, site, effects).overlapped;
-        cost = fmt::format("would now take {}, {} more", old, old - figures.overlapped);
+        cost = fmt::format("would now take {}, {} more than that ({} when it was locked)", old,
+                           old - figures.overlapped, locked.overlapped);
       }
     }
     result.sentence =
@@ -137,6 +162,7 @@ Lock lock_of(const Plan& plan, const std::filesystem::path& place) {
     lock.exposed += figures.exposed() * boundary.occurrences;
   }
   lock.step = best.step;
+  lock.config = plan.config.parts;
   return lock;
 }
 
@@ -162,6 +188,11 @@ Value to_value(const Lock& lock) {
   object.set("picks", std::move(picks))
       .set("step", config::to_value(lock.step))
       .set("exposed_ps", lock.exposed.ps());
+  if (!lock.config.empty()) {
+    Value config = Value::object();
+    for (const auto& [name, print] : lock.config) config.set(name, print);
+    object.set("config", std::move(config));
+  }
   return object;
 }
 
@@ -189,6 +220,8 @@ CheckResult check(const Lock& lock, const config::SearchPath& search, const Plan
   const Scenario scenario = read_scenario(lock.scenario, search);
   const Plan plan = make_plan(scenario, search, options);
   CheckResult result;
+  result.config_hash = plan.config.hash();
+  result.since = since_lock(lock, plan.config);
   if (plan.layouts.empty()) {
     result.layout_flipped = true;
     result.layout_sentence = "nothing fits any more";
@@ -208,8 +241,10 @@ CheckResult check(const Lock& lock, const config::SearchPath& search, const Plan
   if (same != plan.layouts.begin()) {
     result.layout_flipped = true;
     result.layout_sentence = fmt::format(
-        "the layout is now {} with {} a step; the locked {} takes {}",
-        layout_text(plan.layouts.front()), plan.layouts.front().step, lock.layout, same->step);
+        "the pick is now {} with {} a step; the locked {} takes {}, {} more ({} when it was "
+        "locked)",
+        layout_text(plan.layouts.front()), plan.layouts.front().step, lock.layout, same->step,
+        same->step - plan.layouts.front().step, lock.step);
   }
   for (const LockedPick& locked : lock.picks) {
     const auto now = std::find_if(

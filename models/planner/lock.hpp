@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/reader/document.hpp"
@@ -30,6 +31,8 @@ struct Lock {
   std::vector<LockedPick> picks;
   Duration exposed;  ///< of the whole step
   Duration step;
+  /// Fingerprints of what the plan was made from, by part; empty in a lock that does not say.
+  std::vector<std::pair<std::string, std::string>> config;
   friend bool operator==(const Lock&, const Lock&) = default;
 };
 
@@ -54,6 +57,9 @@ struct CheckResult {
   std::vector<CheckedPick> picks;
   bool layout_flipped = false;
   std::string layout_sentence;
+  std::string
+      since;  ///< what changed since the lock was written, in words; empty if the lock cannot tell
+  std::string config_hash;  ///< of what was planned now
   [[nodiscard]] bool failed() const;
 };
 

@@ -18,6 +18,7 @@
 #include "models/profile/json.hpp"
 #include "models/schedules/registry.hpp"
 #include "models/workloads/figures.hpp"
+#include "sim/controls.hpp"
 #include "sim/units/check.hpp"
 #include "sim/units/format.hpp"
 #include "topologies/read_machine.hpp"
@@ -78,8 +79,6 @@ class Searcher {
   void finish(BoundaryPlan& result, const Site& site) const {
     result.figures = {result.boundary.name, result.pick.schedule->info().name, result.pick.knobs,
                       evaluate(result.boundary, result.pick, site, effects_)};
-    if (options_.explain)
-      result.attribution = attribute(result.boundary, result.pick, site, effects_);
   }
 
   sim::Effects effects_;
@@ -293,6 +292,7 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
   const ImportedModel imported = read_hf_config(wanted.model);
   plan.machine_name = ground.machine.name;
   plan.model_name = imported.model.name;
+  plan.notes = imported.notes;
   plan.assumed = ground.assumed;
   plan.band = band_of(ground.profile, true);
   check_ranks(ground, wanted.ranks, "/model/ranks", scenario);
@@ -366,6 +366,13 @@ Plan make_plan(const Scenario& scenario, const config::SearchPath& search,
         scenario.file, 0, 0, "/pipeline",
         "a pipeline's durations are given: there is nothing to plan", "weft simulate runs it"});
   }
+  if (options.explain && !plan.layouts.empty()) {
+    LayoutPlan& best = plan.layouts.front();
+    for (BoundaryPlan& boundary : best.boundaries)
+      boundary.attribution = attribute(boundary.boundary, boundary.pick, *best.site,
+                                       sim::effects_of(scenario.fidelity));
+  }
+  plan.config = effective_config(scenario, search);
   plan.elapsed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                         std::chrono::steady_clock::now() - begin)
                         .count();
@@ -389,13 +396,15 @@ PlanView view_of(const Plan& plan, const LayoutPlan& layout) {
       std::max_element(layout.layers.begin(), layout.layers.end(),
                        [](const LayerPlan& a, const LayerPlan& b) { return a.count < b.count; });
   const auto index = static_cast<std::size_t>(most - layout.layers.begin());
-  std::vector<ScheduleChoice> picks;
   const Schedule* serial = find_schedule("serial");
-  for (const std::size_t boundary : most->boundaries) {
-    picks.push_back(most->picks_win ? layout.boundaries[boundary].pick
-                                    : ScheduleChoice{serial, Knobs(serial->info().knobs)});
-  }
-  view.program = layer_program(layout.workload.layers[index], picks, *layout.site);
+  const std::vector<ScheduleChoice> unfused(most->boundaries.size(),
+                                            {serial, Knobs(serial->info().knobs)});
+  std::vector<ScheduleChoice> picks;
+  for (const std::size_t boundary : most->boundaries)
+    picks.push_back(most->picks_win ? layout.boundaries[boundary].pick : unfused.front());
+  const Layer& layer = layout.workload.layers[index];
+  view.program = layer_program(layer, picks, *layout.site);
+  view.compute = sim::without_communication(layer_program(layer, unfused, *layout.site));
   view.figures = most->picks_win ? most->picks : most->serial;
   view.what = fmt::format("one {} of {} ({} of them), {} on {}", most->name, plan.model_name,
                           most->count, to_text(layout.layout), plan.machine_name);

@@ -13,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "configs/reader/error.hpp"
 #include "configs/reader/search_path.hpp"
 #include "configs/reader/spot.hpp"
+#include "models/planner/effective_config.hpp"
 #include "models/planner/figures.hpp"
 #include "models/planner/scenario.hpp"
 #include "models/planner/search.hpp"
@@ -36,7 +38,7 @@ struct BoundaryPlan {
   SearchCount count;
   std::int64_t illegal = 0;
   std::int64_t deadlocks = 0;
-  std::optional<Attribution> attribution;  ///< where asked for
+  std::optional<Attribution> attribution;  ///< of the best layout's, where asked for
 };
 
 /// One kind of layer of the plan.
@@ -84,6 +86,8 @@ struct Plan {
   std::vector<RefusedLayout> refused;
   SearchCount count;
   ErrorBand band;
+  EffectiveConfig config;                  ///< what it was made from
+  std::vector<config::ConfigError> notes;  ///< what was assumed or passed over in the model's file
   std::vector<config::SourcedUse>
       assumed;  ///< numbers of the machine and profile that nobody measured
   std::int64_t elapsed_ms = 0;
@@ -98,9 +102,10 @@ struct PlanOptions {
 struct PlanView {
   sim::Machine machine;
   sim::Program program;
+  sim::Program compute;  ///< of a layer: that of A
   Figures figures;
-  std::optional<Attribution> attribution;
-  std::string what;  ///< one line
+  std::optional<Attribution> attribution;  ///< of a boundary, where asked for
+  std::string what;                        ///< one line
 };
 [[nodiscard]] PlanView view_of(const Plan& plan, const LayoutPlan& layout);
 

@@ -210,6 +210,52 @@ TEST_F(Command, CheckHoldsAndThenFails) {
   EXPECT_THAT(text_of(folder_ / "report.xml"), HasSubstr("failures=\"1\""));
 }
 
+// A user's own copy of the machine: slower links flip the pick, and the report says what changed.
+TEST_F(Command, CheckNamesTheFlipAndWhatChanged) {
+  const auto write_machine = [&](const std::string& rate) {
+    std::string text = text_of("configs/machines/h200x8.json");
+    const std::string from = "\"450 GB/s\"";
+    text.replace(text.find(from), from.size(), rate);
+    write("machine.json", text);
+  };
+  const std::string search = "--configs configs/machines --format json ";
+  write_machine("\"450 GB/s\"");
+  write("s.json",
+        R"({"schema": "weft.scenario/1", "name": "own machine", "boundary": {"operator": "gemm_rs",
+      "M": 8192, "N": 8192, "K": 8192, "ranks": 4, "machine": "machine.json"}})");
+  ASSERT_EQ(weft(search + "plan $T/s.json --lock $T/plan.lock.json").code, 0);
+  write_machine("\"9 GB/s\"");
+  const Ran ran = weft(search + "check $T/plan.lock.json --junit $T/report.xml");
+  EXPECT_EQ(ran.code, 1) << ran.out << ran.err;
+  const Document document = Document::parse(ran.out, "out");
+  EXPECT_TRUE(at(document.root(), "failed").as_boolean());
+  EXPECT_EQ(at(document.root(), "since").as_string(), "changed since the lock: machine");
+  const Value& pick = at(document.root(), "picks").items().front();
+  EXPECT_TRUE(at(pick, "flipped").as_boolean());
+  EXPECT_THAT(at(pick, "sentence").as_string(), HasSubstr("the pick is now "));
+  EXPECT_THAT(text_of(folder_ / "report.xml"), HasSubstr("<failure message=\"the pick is now "));
+  EXPECT_THAT(text_of(folder_ / "report.xml"), HasSubstr("tests=\"2\" failures=\"1\""));
+}
+
+// The same run has the same hash wherever its files lie; a pinned knob is another run.
+TEST_F(Command, RunsNameTheirConfigAndBuild) {
+  const auto hash_of = [&](const std::string& arguments) {
+    const Ran ran = weft("--format json simulate " + arguments);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const Document document = Document::parse(ran.out, "out");
+    EXPECT_THAT(keys_of(at(document.root(), "weft")), IsSupersetOf({"version", "commit", "dirty"}));
+    EXPECT_THAT(keys_of(at(document.root(), "config_parts")),
+                testing::ElementsAre("scenario", "machine", "profile"));
+    return at(document.root(), "config_hash").as_string();
+  };
+  const std::string scenario = "configs/scenarios/gemm-rs-chunked.json";
+  const std::string first = hash_of(scenario);
+  EXPECT_EQ(first.size(), 16U);
+  EXPECT_EQ(hash_of(fs::absolute(scenario).string()), first);
+  EXPECT_NE(hash_of(scenario + " --knob chunks=8"), first);
+  EXPECT_THAT(weft("simulate " + scenario).out, HasSubstr("\nconfig " + first + ", weft "));
+}
+
 TEST_F(Command, OutputIsTheSameEachTime) {
   const std::string arguments = "simulate configs/scenarios/gemm-rs-chunked.json --trace $T/";
   const Ran first = weft(arguments + "a.json --color never");

@@ -69,6 +69,14 @@ Value to_value(const model::Attribution& attribution) {
   return object;
 }
 
+void add_config(const model::EffectiveConfig& config, Value& object) {
+  Value parts = Value::object();
+  for (const auto& [name, print] : config.parts) parts.set(name, print);
+  object.set("config_hash", config.hash())
+      .set("config_parts", std::move(parts))
+      .set("scenario", config.scenario);
+}
+
 Value to_value(const std::vector<config::SourcedUse>& assumed) {
   Value list = Value::array();
   for (const config::SourcedUse& use : assumed) {
@@ -153,6 +161,24 @@ std::string describe_assumed(const std::vector<config::SourcedUse>& assumed) {
     text += fmt::format("  {}:{} {} ({})\n", use.file, use.json_pointer, use.value, use.reference);
   }
   return text;
+}
+
+std::string describe_notes(const std::vector<config::ConfigError>& notes) {
+  std::string text;
+  for (const config::ConfigError& note : notes)
+    text += fmt::format("note: {}\n", config::to_string(note));
+  return text;
+}
+
+Value to_value(const std::vector<config::ConfigError>& notes) {
+  Value list = Value::array();
+  for (const config::ConfigError& note : notes) {
+    list.push(Value::object({{"file", note.file},
+                             {"line", note.line},
+                             {"pointer", note.json_pointer},
+                             {"message", note.message}}));
+  }
+  return list;
 }
 
 }  // namespace weft::tool

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "configs/reader/error.hpp"
 #include "configs/reader/spot.hpp"
 #include "configs/reader/value.hpp"
+#include "models/planner/effective_config.hpp"
 #include "models/planner/figures.hpp"
 #include "models/planner/pipeline.hpp"
 
@@ -21,6 +23,9 @@ void add_figures(const model::Figures& figures, config::Value& object);
 [[nodiscard]] config::Value to_value(const model::Attribution& attribution);
 [[nodiscard]] config::Value to_value(const std::vector<config::SourcedUse>& assumed);
 
+/// Appends what a run ran on: config_hash, config_parts (a fingerprint each) and the scenario as it was run.
+void add_config(const model::EffectiveConfig& config, config::Value& object);
+
 /// The figures as a small table of lines, with what each means.
 [[nodiscard]] std::string describe(const model::Figures& figures,
                                    const std::optional<model::ErrorBand>& band);
@@ -30,6 +35,10 @@ void add_figures(const model::Figures& figures, config::Value& object);
 [[nodiscard]] std::string describe(const std::vector<model::ClaimFinding>& findings);
 /// The numbers that nobody measured, one a line.
 [[nodiscard]] std::string describe_assumed(const std::vector<config::SourcedUse>& assumed);
+
+/// What was assumed or passed over in files of others, one a line.
+[[nodiscard]] std::string describe_notes(const std::vector<config::ConfigError>& notes);
+[[nodiscard]] config::Value to_value(const std::vector<config::ConfigError>& notes);
 
 /// "16.7 %", or "-" where there is none.
 [[nodiscard]] std::string percent(const std::optional<double>& fraction);

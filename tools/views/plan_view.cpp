@@ -158,6 +158,7 @@ std::string describe(const model::Plan& plan, int top) {
   text += plan.model_name.empty() ? plan.machine_name
                                   : fmt::format("{} on {}", plan.model_name, plan.machine_name);
   text += "\n";
+  text += describe_notes(plan.notes);
   const std::optional<model::ErrorBand> band = plan.band;
   if (!plan.model_name.empty()) describe_layouts(plan, text);
   if (plan.layouts.empty()) return text + "nothing fits\n";
@@ -214,6 +215,8 @@ Value to_value(const model::Plan& plan) {
   object.set("error_band", Value::object({{"fraction", plan.band.fraction},
                                           {"reference", plan.band.source.reference}}));
   object.set("assumed", to_value(plan.assumed));
+  object.set("notes", to_value(plan.notes));
+  add_config(plan.config, object);
   return object;
 }
 

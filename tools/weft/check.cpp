@@ -27,7 +27,10 @@ Value to_value(const model::CheckResult& result) {
   Value object = Value::object({{"schema", "weft.check/1"},
                                 {"failed", result.failed()},
                                 {"layout_flipped", result.layout_flipped},
-                                {"layout", result.layout_sentence}});
+                                {"layout", result.layout_sentence},
+                                {"since", result.since},
+                                {"config_hash", result.config_hash}});
+  object.set("weft", build_value());
   object.set("picks", std::move(picks));
   return object;
 }
@@ -49,9 +52,11 @@ ExitCode check(const CheckOptions& options, Context& context) {
       context.out << fmt::format("{} {}: {}\n", pick.failed() ? "FAIL" : "ok  ", pick.boundary,
                                  pick.sentence);
     }
+    if (result.failed() && !result.since.empty()) context.out << result.since << '\n';
     context.out << (result.failed()
                         ? "the lock no longer holds: plan again, look at the change, and lock it\n"
-                        : "every pick holds\n");
+                        : "every pick holds\n")
+                << run_line(result.config_hash);
   }
   return result.failed() ? ExitCode::failed : ExitCode::ok;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "configs/reader/search_path.hpp"
+#include "configs/reader/value.hpp"
 #include "models/planner/scenario.hpp"
 #include "models/profile/profile.hpp"
 
@@ -120,6 +121,11 @@ ExitCode version(Context& context);
 [[nodiscard]] std::map<std::string, std::filesystem::path> machine_files(const Context& context);
 /// The file of a machine by name or path; throws UsageError with the names there are.
 [[nodiscard]] std::filesystem::path machine_file(const std::string& name, const Context& context);
+
+/// What exactly is running, as an object: version, commit, dirty, compiler, build_type.
+[[nodiscard]] config::Value build_value();
+/// The last line of a run: what it ran on, and by which weft.
+[[nodiscard]] std::string run_line(const std::string& config_hash);
 
 /// Reads a scenario and applies what was pinned; throws config::ConfigErrors, or UsageError for a bad pin.
 [[nodiscard]] model::Scenario load_scenario(const std::string& file, const Pinned& pinned,

@@ -22,9 +22,11 @@ ExitCode plan(const PlanOptions& options, Context& context) {
                        config::to_json(model::to_value(model::lock_of(made, *options.lock))));
   }
   if (context.format == Format::json) {
-    context.out << config::to_json(to_value(made));
+    config::Value value = to_value(made);
+    value.set("weft", build_value());
+    context.out << config::to_json(value);
   } else {
-    context.out << describe(made, options.top);
+    context.out << describe(made, options.top) << run_line(made.config.hash());
     if (options.lock && !made.layouts.empty())
       context.out << fmt::format("picks locked in {}\n", *options.lock);
   }

@@ -34,6 +34,8 @@ struct Simulated {
   std::optional<model::Attribution> attribution;
   std::optional<model::ErrorBand> band;
   std::vector<config::SourcedUse> assumed;
+  std::vector<config::ConfigError> notes;
+  model::EffectiveConfig config;
   std::string what;  // one line
 };
 
@@ -66,15 +68,21 @@ Simulated of_plan(const model::Scenario& scenario, bool explain, Context& contex
   result.what = view.what;
   for (const model::BoundaryPlan& boundary : layout.boundaries)
     result.boundaries.push_back(boundary.figures);
-  if (explain) result.attribution = view.attribution;
+  if (explain) {
+    result.attribution = view.attribution ? view.attribution
+                                          : model::attribute(result.machine, result.program,
+                                                             view.compute, result.effects);
+  }
   result.band = plan.band;
   result.assumed = plan.assumed;
+  result.notes = plan.notes;
+  result.config = plan.config;
   return result;
 }
 
 void write_text(const SimulateOptions& options, const model::Scenario& scenario, const Simulated& s,
                 Context& context) {
-  context.out << fmt::format("{}: {}\n", scenario.name, s.what);
+  context.out << fmt::format("{}: {}\n", scenario.name, s.what) << describe_notes(s.notes);
   if (options.timeline) {
     LaneSink lanes(s.machine, s.program);
     sim::RecordSink* sink = &lanes;
@@ -92,6 +100,7 @@ void write_text(const SimulateOptions& options, const model::Scenario& scenario,
         "{} numbers of machine and profile are assumed; --format json lists them\n",
         s.assumed.size());
   }
+  context.out << run_line(s.config.hash());
 }
 
 void write_json(const model::Scenario& scenario, const Simulated& s, Context& context) {
@@ -114,6 +123,9 @@ void write_json(const model::Scenario& scenario, const Simulated& s, Context& co
     object.set("claim", std::move(findings));
   }
   object.set("assumed", to_value(s.assumed));
+  object.set("notes", to_value(s.notes));
+  add_config(s.config, object);
+  object.set("weft", build_value());
   context.out << config::to_json(object);
 }
 
@@ -126,6 +138,7 @@ ExitCode simulate(const SimulateOptions& options, Context& context) {
     const auto* pipeline = std::get_if<model::PipelineScenario>(&scenario.what);
     simulated =
         pipeline != nullptr ? of_pipeline(*pipeline) : of_plan(scenario, options.explain, context);
+    if (pipeline != nullptr) simulated.config = model::effective_config(scenario, context.search);
   } catch (const NothingFits& nothing) {
     context.out << (context.format == Format::json ? config::to_json(to_value(nothing.plan))
                                                    : describe(nothing.plan, 1));

@@ -119,7 +119,9 @@ TEST(BadModel, SaysWhatIsWrong) {
         at + "10:3: /hidden_size: 0 is out of range (1 to 16777216)\n" + at +
             "17:3: /num_hidden_layers: -1 is out of range (1 to 16384)"},
        {{{"\"vocab_size\"", "\"vocab\""}},
-        at + "1:1: missing key \"vocab_size\": tokens of the vocabulary"}},
+        at + "1:1: missing key \"vocab_size\": tokens of the vocabulary"},
+       {{{"\"hidden_size\": 4096,", "\"hidden_size\": 4096"}},
+        at + "11:3: unexpected string, expected '}' (is a comma missing before this?)"}},
       [](const Document& document) { static_cast<void>(read_hf_config(document)); },
       {.dialect = config::Dialect::tolerant});
 }
@@ -168,6 +170,60 @@ TEST(BadLock, SaysWhatIsWrong) {
           static_cast<void>(read_lock(Document::parse(text, "configs/scenarios/t.lock"), {}));
         });
       });
+}
+
+// Every reader of files, by the kind of file that it takes.
+struct Reader {
+  std::string kind;
+  std::function<void(const fs::path&)> read;
+};
+
+std::vector<Reader> readers() {
+  return {
+      {"scenario", [](const fs::path& file) { static_cast<void>(read_scenario(file)); }},
+      {"machine", [](const fs::path& file) { static_cast<void>(topology::read_machine(file)); }},
+      {"model", [](const fs::path& file) { static_cast<void>(read_hf_config(file)); }},
+      {"profile", [](const fs::path& file) { static_cast<void>(load_profile(file)); }},
+      {"lock", [](const fs::path& file) { static_cast<void>(read_lock(file, {})); }}};
+}
+
+TEST(BadFile, ThatIsNotThere) {
+  for (const Reader& reader : readers()) {
+    SCOPED_TRACE(reader.kind);
+    EXPECT_EQ(what([&] { reader.read("nowhere/x.json"); }),
+              "nowhere/x.json: cannot open the file: No such file or directory");
+  }
+}
+
+// A hundred megabytes of brackets are refused at the 129th, without a deep stack, and without reading them all.
+TEST(BadFile, OfAHundredMegabytesOfNesting) {
+  const fs::path file = fs::path(testing::TempDir()) / "weft_nesting.json";
+  for (const auto& [piece, column] : {std::pair<std::string, int>{"[", 129}, {"{\"a\":", 641}}) {
+    std::string block;
+    while (block.size() + piece.size() <= 1'000'000) block += piece;
+    {
+      std::ofstream out(file, std::ios::binary);
+      for (int i = 0; i <= 100; ++i) out << block;
+    }
+    ASSERT_GT(fs::file_size(file), 100'000'000U);
+    for (const Reader& reader : readers()) {
+      SCOPED_TRACE(reader.kind);
+      EXPECT_EQ(what([&] { reader.read(file); }),
+                file.string() + ":1:" + std::to_string(column) + ": nested deeper than 128 levels");
+    }
+  }
+  fs::remove(file);
+}
+
+// A megabyte of white space around little is read; beyond 32 MiB a file is refused for its size.
+TEST(BadFile, OfMoreThanThirtyTwoMebibytes) {
+  const fs::path file = fs::path(testing::TempDir()) / "weft_size.json";
+  std::ofstream(file, std::ios::binary) << std::string((32 << 20) + 1, ' ');
+  for (const Reader& reader : readers()) {
+    SCOPED_TRACE(reader.kind);
+    EXPECT_EQ(what([&] { reader.read(file); }), file.string() + ": the file is larger than 32 MiB");
+  }
+  fs::remove(file);
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -155,6 +158,107 @@ TEST_F(Locked, HoldsWithinTheErrorBand) {
   EXPECT_FALSE(checked(lock).failed());
   lock.picks[0].exposed = exposed - part(1.1);
   EXPECT_TRUE(checked(lock).picks[0].regressed);
+}
+
+// The shipped machine with pieces of its text replaced, beside the scenario.
+class LockedToAMachine : public Locked {
+ protected:
+  LockedToAMachine() { search_.configs = {"configs", "configs/machines"}; }
+  void write_machine(const std::vector<std::pair<std::string, std::string>>& changes) const {
+    std::ifstream in("configs/machines/h200x8.json");
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    for (const auto& [from, to] : changes) {
+      ASSERT_NE(text.find(from), std::string::npos) << from;
+      text.replace(text.find(from), from.size(), to);
+    }
+    write("machine.json", text);
+  }
+};
+
+// Links at a fiftieth of their rate: what was overlapped is cut and moved another way, and the check names the part that
+// changed, the pick that is now best and what the old one would cost.
+TEST_F(LockedToAMachine, ScheduleFlipsWhereTheMachineGotSlowerLinks) {
+  write_machine({});
+  write("scenario.json",
+        R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "gemm_rs", "M": 8192,
+              "N": 8192, "K": 8192, "ranks": 4, "machine": "machine.json"}})");
+  options_.search.fixed = {};
+  options_.search.fixed.set("pace", "free");
+  options_.search.fixed.set("order", "sliced");
+  options_.search.fixed.set("ctas", std::int64_t{16});
+  const Lock lock = this->lock();
+  EXPECT_EQ(checked(lock).since,
+            "scenario and files are those of the lock: what changed is weft itself");
+  write_machine({{"\"450 GB/s\"", "\"9 GB/s\""}});
+  const CheckResult result = checked(lock);
+  EXPECT_TRUE(result.failed());
+  EXPECT_FALSE(result.layout_flipped);
+  ASSERT_THAT(result.picks, SizeIs(1));
+  EXPECT_TRUE(result.picks[0].flipped);
+  EXPECT_EQ(result.since, "changed since the lock: machine");
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr("the pick is now "));
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr("; the locked " + lock.picks[0].schedule));
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr(" more than that ("));
+  EXPECT_THAT(result.picks[0].sentence, HasSubstr(" when it was locked)"));
+}
+
+// Two ranks halve the work of one as long as their links are fast.
+TEST_F(LockedToAMachine, LayoutFlipsWhereTheMachineGotSlowerLinks) {
+  write_machine({});
+  write("scenario.json",
+        R"({"schema": "weft.scenario/1", "name": "x", "model": {"model": "models/llama3.2-1b.json",
+              "machine": "machine.json", "ranks": 2, "phase": "prefill", "tokens": 2048,
+              "schedules": ["serial"]}})");
+  const Lock lock = this->lock();
+  EXPECT_THAT(lock.layout, testing::StartsWith("tp=2"));
+  EXPECT_FALSE(checked(lock).failed());
+  write_machine({{"\"450 GB/s\"", "\"2 GB/s\""}});
+  const CheckResult result = checked(lock);
+  EXPECT_TRUE(result.failed());
+  EXPECT_TRUE(result.layout_flipped);
+  EXPECT_EQ(result.since, "changed since the lock: machine");
+  EXPECT_THAT(result.layout_sentence, testing::StartsWith("the pick is now tp=1 with "));
+  EXPECT_THAT(result.layout_sentence, HasSubstr("; the locked " + lock.layout + " takes "));
+  EXPECT_THAT(result.layout_sentence, HasSubstr(" more ("));
+}
+
+// ---- what a run ran on ---------------------------------------------------------------------------------------
+
+// Where files lie, white space and defaults that are written out do not count; a number does.
+TEST_F(LockedToAMachine, HashIsOfWhatIsRunNotOfHowItIsWritten) {
+  const auto hash = [&](const std::string& members) {
+    write("scenario.json",
+          R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "gemm_rs",
+        "M": 8192, "N": 8192, "K": 8192, "ranks": 4, "machine": "machine.json")" +
+              members);
+    return effective_config(read_scenario(folder_ / "scenario.json", search_), search_).hash();
+  };
+  write_machine({});
+  const std::string first = hash("}}");
+  EXPECT_THAT(first, SizeIs(16));
+  EXPECT_EQ(hash("}}"), first);
+  EXPECT_EQ(hash(R"(,   "dtype": "bf16", "placement": "packed"}})"), first);
+  EXPECT_NE(hash(R"(, "dtype": "fp16"}})"), first);
+  EXPECT_NE(hash(R"(}, "overrides": [{"rank": 1, "speed": 0.5}]})"), first);
+  EXPECT_NE(hash(R"(}, "fidelity": "ideal"})"), first);
+  write_machine({{"\"450 GB/s\"", "\"449 GB/s\""}});
+  EXPECT_NE(hash("}}"), first);
+  write_machine({{"  \"name\"", "\n\n\t\"name\""}});
+  EXPECT_EQ(hash("}}"), first);
+}
+
+// The scenario that a run prints is one that reads back, and means the same.
+TEST(EffectiveConfig, ShippedScenariosReadBackAsTheyWerePrinted) {
+  for (const auto& entry : fs::directory_iterator("configs/scenarios")) {
+    SCOPED_TRACE(entry.path());
+    const Scenario scenario = read_scenario(entry.path());
+    const config::SearchPath search{
+        .configs = {"configs/machines", "configs/models", "configs/profiles"}, .installed = {}};
+    const config::Value printed = to_value(scenario);
+    const Scenario again =
+        read_scenario(config::Document::parse(config::to_json(printed), "printed.json"), search);
+    EXPECT_EQ(to_value(again), printed);
+  }
 }
 
 }  // namespace
