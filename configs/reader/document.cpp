@@ -211,8 +211,10 @@ void check_limits(std::string_view text, const std::string& name, const ParseOpt
   }
 }
 
-// Reads a file, but no more than one byte beyond the limit.
-std::string read_bounded(const std::filesystem::path& file, Bytes max_size) {
+// Reads a file, but no more than one byte beyond the limit, and no more than its first block if that is nested too
+// deep already.
+std::string read_bounded(const std::filesystem::path& file, Bytes max_size,
+                         std::optional<int> max_depth = std::nullopt) {
   const std::string name = file.string();
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) fail(name, {}, {}, "this is a folder");
@@ -230,6 +232,7 @@ std::string read_bounded(const std::filesystem::path& file, Bytes max_size) {
     const std::size_t got = std::fread(block, 1, wanted, stream.get());
     text.append(block, got);
     if (got < wanted) break;
+    if (max_depth && text.size() == got && find_too_deep(text, *max_depth)) break;
   }
   if (std::ferror(stream.get()) != 0) {
     fail(name, {}, {},
@@ -249,7 +252,7 @@ std::string read_text(const std::filesystem::path& file, Bytes max_size) {
 }
 
 Document Document::load(const std::filesystem::path& file, const ParseOptions& options) {
-  return parse(read_bounded(file, options.max_size), file.string(), options);
+  return parse(read_bounded(file, options.max_size, options.max_depth), file.string(), options);
 }
 
 Document Document::parse(std::string_view text, std::string name, const ParseOptions& options) {

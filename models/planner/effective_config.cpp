@@ -26,14 +26,6 @@ void set_if(Value& object, std::string_view key, const std::optional<T>& item) {
   if (item) object.set(key, to_value(*item));
 }
 
-Value value_of(const Knobs& knobs) {
-  Value object = Value::object();
-  for (const auto& [name, value] : knobs.values())
-    std::visit([&, key = std::string_view(name)](const auto& each) { object.set(key, each); },
-               value);
-  return object;
-}
-
 Value value_of(const PipelineScenario& pipeline) {
   Value object = Value::object({{"chunks", pipeline.chunks},
                                 {"compute", to_value(pipeline.compute)},
@@ -73,7 +65,7 @@ Value value_of(const BoundaryScenario& boundary) {
                                 {"machine", bare(boundary.machine)}});
   if (boundary.profile) object.set("profile", bare(*boundary.profile));
   set_if(object, "schedule", boundary.schedule);
-  if (boundary.schedule) object.set("knobs", value_of(boundary.knobs));
+  if (boundary.schedule) object.set("knobs", model::to_value(boundary.knobs));
   return object;
 }
 
@@ -141,6 +133,18 @@ std::string EffectiveConfig::hash() const {
   std::string all;
   for (const auto& [name, print] : parts) all += name + "=" + print + ";";
   return config::fingerprint(std::string_view(all));
+}
+
+Value to_value(const Knobs& knobs) {
+  Value object = Value::object();
+  for (const auto& [name, value] : knobs.values()) {
+    if (const auto* count = std::get_if<std::int64_t>(&value)) {
+      object.set(name, *count);
+    } else {
+      object.set(name, std::get<std::string>(value));
+    }
+  }
+  return object;
 }
 
 Value to_value(const Scenario& scenario) {

@@ -22,6 +22,8 @@ struct EffectiveConfig {
   friend bool operator==(const EffectiveConfig&, const EffectiveConfig&) = default;
 };
 
+/// The knobs as a scenario or a lock has them: an object of counts and names.
+[[nodiscard]] config::Value to_value(const Knobs& knobs);
 /// The scenario as a value.
 [[nodiscard]] config::Value to_value(const Scenario& scenario);
 

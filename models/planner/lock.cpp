@@ -171,17 +171,9 @@ Value to_value(const Lock& lock) {
   if (!lock.layout.empty()) object.set("layout", lock.layout);
   Value picks = Value::array();
   for (const LockedPick& pick : lock.picks) {
-    Value knobs = Value::object();
-    for (const auto& [name, value] : pick.knobs.values()) {
-      if (const auto* count = std::get_if<std::int64_t>(&value)) {
-        knobs.set(name, *count);
-      } else {
-        knobs.set(name, std::get<std::string>(value));
-      }
-    }
     picks.push(Value::object({{"boundary", pick.boundary},
                               {"schedule", pick.schedule},
-                              {"knobs", std::move(knobs)},
+                              {"knobs", to_value(pick.knobs)},
                               {"overlapped", config::to_value(pick.overlapped)},
                               {"exposed_ps", pick.exposed.ps()}}));
   }

@@ -122,6 +122,12 @@ TEST_F(Command, ExitsWithTwoOnWrongUsage) {
     EXPECT_FALSE(ran.err.empty()) << arguments;
   }
   EXPECT_THAT(weft("schedules chunkd").err, HasSubstr("did you mean \"chunked\"?"));
+  EXPECT_THAT(weft("simulat x.json").err,
+              HasSubstr("there is no command \"simulat\" (did you mean \"simulate\"?)"));
+  EXPECT_THAT(weft("--format json").err, HasSubstr("a command is missing (commands: simulate, "));
+  const Ran place = weft("simulate configs/scenarios/pipeline-4x3ms-2ms.json --trace $T/no/t.json");
+  EXPECT_EQ(place.code, 2);
+  EXPECT_THAT(place.err, HasSubstr("no/t.json: No such file or directory"));
 }
 
 TEST_F(Command, WritesNothingOnBadInput) {
@@ -178,6 +184,22 @@ TEST_F(Command, SimulateGivesTheFiguresAsJson) {
   EXPECT_THAT(keys_of(at(root, "boundaries").items()[0]), IsSupersetOf(figure_keys()));
   EXPECT_THAT(keys_of(at(root, "modes").items()[0]),
               testing::UnorderedElementsAre("share", "overlapped_ps"));
+}
+
+// 128 x 2048 two-byte elements are 512 KiB, a quarter of the rows 128 KiB; 4096 x 8192 are 67,108,864 bytes, of which
+// an all-reduce of four sends 2 (4 - 1) / 4.
+TEST_F(Command, SimulateSaysWhatABoundaryMoves) {
+  const auto moved = [&](const std::string& scenario, const std::string& key) {
+    const Ran ran = weft("--format json simulate configs/scenarios/" + scenario + ".json");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const Document document = Document::parse(ran.out, "out");
+    const Value& boundary = at(document.root(), "boundaries").items().at(0);
+    return at(at(boundary, "collectives").items().at(0), key).as_integer();
+  };
+  EXPECT_EQ(moved("gemm-ar-512kib-4-chunks", "message_bytes"), 512 << 10);
+  EXPECT_EQ(moved("gemm-ar-512kib-4-chunks", "chunk_bytes"), 128 << 10);
+  EXPECT_EQ(moved("mlp-all-reduce-tp4", "message_bytes"), 67'108'864);
+  EXPECT_EQ(moved("mlp-all-reduce-tp4", "wire_bytes"), 100'663'296);
 }
 
 TEST_F(Command, PlanGivesCountsAndPicksAsJson) {

@@ -39,18 +39,6 @@ void add_figures(const model::Figures& f, Value& object) {
   object.set("unresolved_races", static_cast<std::int64_t>(f.unresolved_races));
 }
 
-Value to_value(const model::Knobs& knobs) {
-  Value object = Value::object();
-  for (const auto& [name, value] : knobs.values()) {
-    if (const auto* count = std::get_if<std::int64_t>(&value)) {
-      object.set(name, *count);
-    } else {
-      object.set(name, std::get<std::string>(value));
-    }
-  }
-  return object;
-}
-
 Value to_value(const model::BoundaryFigures& boundary) {
   Value object = Value::object({{"boundary", boundary.boundary}, {"schedule", boundary.schedule}});
   object.set("knobs", to_value(boundary.knobs));
@@ -67,6 +55,12 @@ Value to_value(const model::Attribution& attribution) {
   Value object = parts(attribution.parts);
   object.set("transport", parts(attribution.transport));
   return object;
+}
+
+Value to_value(const model::ErrorBand& band) {
+  return Value::object({{"fraction", band.fraction},
+                        {"source", config::to_value(band.source.kind)},
+                        {"reference", band.source.reference}});
 }
 
 void add_config(const model::EffectiveConfig& config, Value& object) {

@@ -19,8 +19,8 @@ namespace weft::tool {
 void add_figures(const model::Figures& figures, config::Value& object);
 /// The object of one boundary: name, schedule, knobs and figures.
 [[nodiscard]] config::Value to_value(const model::BoundaryFigures& boundary);
-[[nodiscard]] config::Value to_value(const model::Knobs& knobs);
 [[nodiscard]] config::Value to_value(const model::Attribution& attribution);
+[[nodiscard]] config::Value to_value(const model::ErrorBand& band);
 [[nodiscard]] config::Value to_value(const std::vector<config::SourcedUse>& assumed);
 
 /// Appends what a run ran on: config_hash, config_parts (a fingerprint each) and the scenario as it was run.

@@ -60,6 +60,11 @@ void describe_boundary(const model::BoundaryPlan& boundary,
   if (!boundary.figures.knobs.values().empty())
     text += fmt::format(" {}", boundary.figures.knobs.to_text());
   text += fmt::format("\n  {}\n", boundary.reason);
+  for (const model::BoundaryCollective& each : boundary.boundary.collectives) {
+    text += fmt::format("  moves: {} of {} among {} ranks, {} over each rank's wire\n",
+                        name_of(each.op), each.message, each.group,
+                        wire_bytes(each.op, each.message, each.group));
+  }
   text += describe(boundary.figures.figures, band);
   if (boundary.attribution) text += describe(*boundary.attribution);
   int listed = 0;
@@ -84,6 +89,7 @@ Value value_of(const model::SearchCount& count) {
 
 Value value_of(const model::BoundaryPlan& boundary) {
   Value object = to_value(boundary.figures);
+  add_collectives(boundary.boundary, boundary.figures.knobs, object);
   object.set("occurrences", boundary.occurrences).set("reason", boundary.reason);
   Value best = Value::array();
   for (const model::Candidate& candidate : boundary.best) {
@@ -139,6 +145,21 @@ Value value_of(const model::LayoutPlan& layout) {
 }
 
 }  // namespace
+
+void add_collectives(const model::Boundary& boundary, const model::Knobs& knobs, Value& object) {
+  const std::int64_t chunks = knobs.has("chunks") ? knobs.count("chunks") : 1;
+  Value list = Value::array();
+  for (const model::BoundaryCollective& each : boundary.collectives) {
+    list.push(
+        Value::object({{"name", each.name},
+                       {"op", name_of(each.op)},
+                       {"ranks", each.group},
+                       {"message_bytes", each.message.count()},
+                       {"chunk_bytes", divide_up(each.message.count(), chunks)},
+                       {"wire_bytes", wire_bytes(each.op, each.message, each.group).count()}}));
+  }
+  object.set("collectives", std::move(list));
+}
 
 std::string describe_boundaries(const std::vector<model::BoundaryFigures>& boundaries) {
   std::string text = fmt::format("{:<22}{:<12}{:>11}{:>11}{:>11}{:>9}{:>9}\n", "boundary",
@@ -212,8 +233,7 @@ Value to_value(const model::Plan& plan) {
                                 {"reasons", std::move(reasons)}}));
   }
   object.set("refused", std::move(refused));
-  object.set("error_band", Value::object({{"fraction", plan.band.fraction},
-                                          {"reference", plan.band.source.reference}}));
+  object.set("error_band", to_value(plan.band));
   object.set("assumed", to_value(plan.assumed));
   object.set("notes", to_value(plan.notes));
   add_config(plan.config, object);

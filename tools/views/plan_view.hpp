@@ -14,6 +14,10 @@ namespace weft::tool {
 [[nodiscard]] std::string describe(const model::Plan& plan, int top);
 [[nodiscard]] config::Value to_value(const model::Plan& plan);
 
+/// Appends what a boundary moves: each collective's op, ranks and sizes, whole, by chunk and over the wire.
+void add_collectives(const model::Boundary& boundary, const model::Knobs& knobs,
+                     config::Value& object);
+
 /// A table of boundaries, one a line.
 [[nodiscard]] std::string describe_boundaries(
     const std::vector<model::BoundaryFigures>& boundaries);

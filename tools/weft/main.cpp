@@ -5,14 +5,20 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "configs/reader/error.hpp"
 #include "models/planner/search.hpp"
 #include "sim/run.hpp"
+#include "sim/units/nearest.hpp"
 #include "tools/weft/commands.hpp"
 #include "tools/weft/completion.hpp"
 #include "tools/weft/interrupt.hpp"
@@ -69,17 +75,6 @@ void describe(CLI::App& app, Arguments& a) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--configs", a.configs,
                  "Folder to look files up in, after that of the file which names them");
-  app.footer(
-      "Start here:\n"
-      "  weft simulate configs/scenarios/pipeline-4x3ms-2ms.json     the textbook pipeline, as a "
-      "timeline\n"
-      "  weft plan configs/scenarios/llama3-70b-tp8-h200.json        what to overlap in a 70B "
-      "model, and what not\n"
-      "  weft schedules chunked                                      what a schedule does, and its "
-      "knobs\n"
-      "Exit codes: 0 ok, 1 a check failed or nothing fits, 2 bad input or usage, 3 an error of "
-      "weft itself.");
-
   CLI::App* simulate =
       app.add_subcommand("simulate", "Run one scenario and show its timeline and figures");
   simulate->add_option("scenario", a.simulate.scenario, "A weft.scenario/1 file")->required();
@@ -88,7 +83,8 @@ void describe(CLI::App& app, Arguments& a) {
                        "Write a trace for Perfetto or chrome://tracing to this file");
   simulate->add_option("--ranks", a.simulate.ranks, "Ranks that the timeline draws")
       ->check(CLI::PositiveNumber);
-  simulate->add_flag("!--no-timeline", a.simulate.timeline, "Figures only");
+  simulate->add_flag_callback(
+      "--no-timeline", [&a] { a.simulate.timeline = false; }, "Figures only");
   simulate->add_flag("--explain", a.simulate.explain, "Say where exposed time comes from");
 
   CLI::App* plan =
@@ -160,6 +156,56 @@ void describe(CLI::App& app, Arguments& a) {
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
 }
 
+// What to try first; the subcommands are there already, so that each has its own.
+void teach(CLI::App& app) {
+  app.footer(
+      "Start here:\n"
+      "  weft simulate configs/scenarios/pipeline-4x3ms-2ms.json     the textbook pipeline, as a "
+      "timeline\n"
+      "  weft plan configs/scenarios/llama3-70b-tp8-h200.json        what to overlap in a 70B "
+      "model, and what not\n"
+      "  weft schedules chunked                                      what a schedule does, and its "
+      "knobs\n"
+      "Exit codes: 0 ok, 1 a check failed or nothing fits, 2 bad input or usage, 3 an error of "
+      "weft itself.");
+  const std::pair<const char*, const char*> examples[] = {
+      {"simulate",
+       "  weft simulate configs/scenarios/gemm-rs-chunked.json --knob chunks=8 --explain\n"
+       "  weft simulate configs/scenarios/llama3-70b-tp8-h200.json --layout 'tp=8 sp' --trace "
+       "t.json"},
+      {"plan", "  weft plan configs/scenarios/llama3-70b-tp8-h200.json --lock plan.lock.json"},
+      {"check",
+       "  weft check plan.lock.json --junit report.xml     exit code 1 where a pick flipped"},
+      {"schedules", "  weft schedules device_flag"},
+      {"machines", "  weft machines h200x8"},
+      {"schema", "  weft schema scenario"},
+      {"completion", "  source <(weft completion bash)"}};
+  for (const auto& [name, example] : examples) {
+    app.get_subcommand(name)->footer(fmt::format(
+        "Example:\n{}\nAlso --format, --color and --configs: weft --help says what they "
+        "do.",
+        example));
+  }
+}
+
+// What CLI11 calls a missing subcommand is most often a misspelt one.
+std::string message_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
+  if (error.get_name() != "RequiredError" || !app.get_subcommands().empty()) return error.what();
+  std::vector<std::string_view> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with("--") && word.find('=') == std::string_view::npos) ++i;
+    if (word.starts_with('-')) continue;
+    const auto nearest = nearest_name(word, names);
+    return fmt::format("there is no command \"{}\" ({})", word,
+                       nearest ? fmt::format("did you mean \"{}\"?", *nearest)
+                               : fmt::format("commands: {}", fmt::join(names, ", ")));
+  }
+  return fmt::format("a command is missing (commands: {})", fmt::join(names, ", "));
+}
+
 ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   if (app.got_subcommand("simulate")) return simulate(a.simulate, context);
   if (app.got_subcommand("plan")) return plan(a.plan, context);
@@ -197,6 +243,10 @@ ExitCode guarded(const CLI::App& app, const Arguments& arguments, Context& conte
   } catch (const model::SearchStopped&) {
     context.err << "weft: stopped; nothing was written\n";
     return ExitCode::failed;
+  } catch (const std::system_error& error) {
+    // A file that cannot be written: where it should go was the user's choice.
+    context.err << "weft: " << error.what() << '\n';
+    return ExitCode::bad_input;
   } catch (const std::exception& error) {
     context.err << "weft: internal error: " << error.what()
                 << "\nThis is a fault of weft, not of your files. Please report it with the files "
@@ -214,11 +264,14 @@ int main(int argc, char** argv) {
       "weft");
   Arguments arguments;
   describe(app, arguments);
+  teach(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error, std::cout, std::cerr);
-    return code == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
+    if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);
+    std::cerr << "weft: " << message_of(error, app, argc, argv)
+              << "\nRun with --help for more information.\n";
+    return static_cast<int>(ExitCode::bad_input);
   }
   catch_interrupts();
   Context context{.out = std::cout, .err = std::cerr, .search = {}};

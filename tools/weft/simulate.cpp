@@ -30,6 +30,7 @@ struct Simulated {
   sim::Effects effects;
   model::Figures figures;
   std::vector<model::BoundaryFigures> boundaries;
+  std::vector<model::Boundary> shapes;  // of the boundaries; none of a pipeline
   std::vector<model::ClaimFinding> findings;
   std::optional<model::Attribution> attribution;
   std::optional<model::ErrorBand> band;
@@ -66,8 +67,10 @@ Simulated of_plan(const model::Scenario& scenario, bool explain, Context& contex
   result.effects = sim::effects_of(scenario.fidelity);
   result.figures = view.figures;
   result.what = view.what;
-  for (const model::BoundaryPlan& boundary : layout.boundaries)
+  for (const model::BoundaryPlan& boundary : layout.boundaries) {
     result.boundaries.push_back(boundary.figures);
+    result.shapes.push_back(boundary.boundary);
+  }
   if (explain) {
     result.attribution = view.attribution ? view.attribution
                                           : model::attribute(result.machine, result.program,
@@ -108,12 +111,14 @@ void write_json(const model::Scenario& scenario, const Simulated& s, Context& co
       Value::object({{"schema", "weft.simulation/1"}, {"name", scenario.name}, {"what", s.what}});
   add_figures(s.figures, object);
   Value boundaries = Value::array();
-  for (const model::BoundaryFigures& boundary : s.boundaries) boundaries.push(to_value(boundary));
+  for (std::size_t i = 0; i < s.boundaries.size(); ++i) {
+    Value boundary = to_value(s.boundaries[i]);
+    if (i < s.shapes.size()) add_collectives(s.shapes[i], s.boundaries[i].knobs, boundary);
+    boundaries.push(std::move(boundary));
+  }
   object.set("boundaries", std::move(boundaries));
   if (s.attribution) object.set("attribution", to_value(*s.attribution));
-  if (s.band)
-    object.set("error_band", Value::object({{"fraction", s.band->fraction},
-                                            {"reference", s.band->source.reference}}));
+  if (s.band) object.set("error_band", to_value(*s.band));
   if (!s.findings.empty()) {
     Value findings = Value::array();
     for (const model::ClaimFinding& finding : s.findings) {

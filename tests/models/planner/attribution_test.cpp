@@ -76,6 +76,30 @@ TEST(Attribution, PartsSumToTheExposedTime) {
   }
 }
 
+// A slow rank and a slow link cost what no other effect does; where nothing is slow, imbalance costs nothing.
+TEST(Attribution, OverridesShowAsImbalance) {
+  const auto imbalance = [](const std::vector<topology::Override>& overrides) {
+    const Case each{BoundaryKind::ag_gemm, "chunked", 4, "copy_engine", overrides};
+    for (const Attribution::Part& part :
+         attribute(boundary_of(each), choice_of(each), site_of(each), contended).parts) {
+      if (part.effect == "imbalance") return part.time;
+    }
+    return Duration();
+  };
+  const auto compute = [](const std::vector<topology::Override>& overrides) {
+    const Case each{BoundaryKind::ag_gemm, "chunked", 4, "copy_engine", overrides};
+    return evaluate(boundary_of(each), choice_of(each), site_of(each), contended).compute_only;
+  };
+  const std::vector<topology::Override> slow_rank = {{"rank1", 800}};
+  const std::vector<topology::Override> slow_link = {{"node0.gpu0->node0.nvswitch", 250}};
+  EXPECT_EQ(imbalance({}), Duration());
+  // At four fifths of its speed a rank needs up to a quarter more for its tiles; where it waits for others, less.
+  EXPECT_GT(imbalance(slow_rank) * 20, compute({}));
+  EXPECT_GT(imbalance(slow_link), Duration());
+  // A is of the machine as its file has it.
+  EXPECT_EQ(compute(slow_rank), compute({}));
+}
+
 // What a fidelity leaves out is never blamed.
 TEST(Attribution, EffectsThatTheFidelityLeavesOutHaveNoPart) {
   const Case each = cases()[1];
