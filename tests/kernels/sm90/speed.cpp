@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the kernels are, on one device: against cuBLASLt's best heuristic on the same SMs, with
 // CTAs that become resident late, with flags to look at, and into a host peer's memory. Contestants
-// take turns; every figure is a median. Usage: speed_sm90 gemm|margin|tiles|late|gather|host
+// take turns; every figure is a median. Usage: speed_sm90 gemm|margin|tiles|late|gather [TILE]|host
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -252,14 +253,16 @@ void every_tile(const Bench& bench) {
     }
 }
 
-void flags_all_set(const Bench& bench) {
+/// With the tile that is named, or the chosen one.
+void flags_all_set(const Bench& bench, std::string_view tile) {
   const Words flags(64);
   flags.set(1);
   Ratios ratios;
   Ratios by_chunks;
   for (const Extents& e : shapes24) {
     Options options;
-    options.tile = shapes::choose_tile(e.m, e.n, e.k, 132);
+    options.tile =
+        tile.empty() ? shapes::choose_tile(e.m, e.n, e.k, 132) : shapes::tile_index(tile).value();
     Gather gather;
     gather.rank = 3;
     gather.ranks = 8;
@@ -314,7 +317,7 @@ void into_host_memory(const Bench& bench) {
   cudaFreeHost(host);
 }
 
-int run(const std::string& what) {
+int run(const std::string& what, std::string_view tile) {
   if (const std::string missing = missing_device(); !missing.empty()) {
     std::printf("skipped: %s\n", missing.c_str());
     return 0;
@@ -329,11 +332,11 @@ int run(const std::string& what) {
   else if (what == "late")
     late_ctas(bench);
   else if (what == "gather")
-    flags_all_set(bench);
+    flags_all_set(bench, tile);
   else if (what == "host")
     into_host_memory(bench);
   else
-    return std::fprintf(stderr, "usage: speed_sm90 gemm|margin|tiles|late|gather|host\n"), 2;
+    return std::fprintf(stderr, "usage: speed_sm90 gemm|margin|tiles|late|gather [TILE]|host\n"), 2;
   return 0;
 }
 
@@ -342,7 +345,7 @@ int run(const std::string& what) {
 
 int main(int count, char** arguments) {
   try {
-    return weft::kernels::test::run(count == 2 ? arguments[1] : "");
+    return weft::kernels::test::run(count >= 2 ? arguments[1] : "", count >= 3 ? arguments[2] : "");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "speed_sm90: %s\n", error.what());
     return 1;
