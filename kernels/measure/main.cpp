@@ -37,6 +37,7 @@ struct Arguments {
   std::string budget;
   std::string commit = WEFT_COMMIT;
   std::string library;
+  std::string schedule;
   std::vector<int> ranks;
   std::filesystem::path again;
   std::filesystem::path report;
@@ -72,6 +73,12 @@ std::vector<Job> jobs_of(const Arguments& arguments) {
     const auto more = weft::kernels::plan_jobs(suite);
     jobs.insert(jobs.end(), more.begin(), more.end());
   }
+  if (!arguments.schedule.empty())
+    for (Job& job : jobs)
+      std::erase_if(job.cases, [&](const auto& what) {
+        return !what.schedule.empty() && what.schedule != "serial" &&
+               what.schedule != arguments.schedule;
+      });
   if (!arguments.library.empty())
     for (Job& job : jobs)
       std::erase_if(job.cases, [&](const auto& what) { return what.library != arguments.library; });
@@ -188,6 +195,8 @@ int main(int argc, char** argv) {
   app.add_flag("--bring-up", arguments.bring_up,
                "prove every kernel right on 2, 4 and 8 ranks, then measure what this machine has");
   app.add_flag("--prove-only", arguments.prove_only, "with --bring-up: measure nothing");
+  app.add_option("--schedule", arguments.schedule,
+                 "only cells of this schedule, beside what they are compared with");
   app.add_option("--ranks", arguments.ranks, "group sizes, in place of those of the suites");
   app.add_flag("--list", arguments.list, "say what would be measured, and stop");
   try {

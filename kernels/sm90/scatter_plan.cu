@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/sm90/scatter_plan.cuh"
 
+#include <algorithm>
+
 namespace weft::kernels {
 
 void check_scatter(const Product& product, const Scatter& scatter, Complaints& complaints) {
@@ -43,8 +45,11 @@ Scattering::Params scatter_params(const Product& product, const Scatter& scatter
                                   const Workspace& workspace, Plan::State& state) {
   const shapes::Ownership ownership{product.m, scatter.ranks, scatter.chunks_per_shard};
   const int next = (scatter.rank + 1) % scatter.ranks;
+  Options in_order = options;
+  // A chunk is complete, and goes, before the tiles of the next one begin.
+  if (options.group_rows == 0) in_order.group_rows = std::min(2'048, ownership.chunk_rows());
   Scattering::Params params{};
-  params.core = core_params(product, options, workspace, communication_ctas,
+  params.core = core_params(product, in_order, workspace, communication_ctas,
                             ownership.shard(next).begin, state, &scatter_kernel);
   const shapes::Tile& tile = tile_of(state);
   params.core.coordination.bytes_in_flight =

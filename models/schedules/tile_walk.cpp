@@ -9,9 +9,8 @@
 namespace weft::model {
 namespace {
 
-// kernels/sm90: TileOrder::group of gemm_rs, and of ag_gemm where chunks are smaller.
+// kernels/sm90: TileOrder::group, less where chunks are smaller.
 constexpr std::int64_t group_rows = 2048;
-constexpr std::int64_t gathered_together = 1024;
 
 struct Owned {
   RowRange rows;
@@ -53,9 +52,7 @@ std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers
   const std::int64_t a_place = cost.kernel.cluster_m * cost.kernel.cluster_n * cost.split_k;
   const RowRange shard = shard_of(all, plan.ranks(), gathers ? rank : (rank + 1) % plan.ranks());
   const std::int64_t first = std::clamp<std::int64_t>(shard.begin / cluster_rows, 0, rows - 1);
-  const std::int64_t together =
-      gathers ? std::min(group_rows, std::max(longest, std::min(gathered_together, shard.rows())))
-              : group_rows;
+  const std::int64_t together = std::min(group_rows, longest);
   const std::int64_t group = std::clamp<std::int64_t>(together / cluster_rows, 1, rows);
 
   std::vector<std::vector<int>> of_row;

@@ -3,8 +3,8 @@
 //
 // Tiles of a cluster go together. Groups of rows are walked one after the other, every column of a group before the
 // next group, from a first row on and around (kernels/sm90/scheduler.cuh). A gather begins with the rank's own rows
-// and walks the larger of a chunk and 1,024 rows at a time; a reduction begins with the next rank's and walks 2,048,
-// so that a chunk of fewer rows than a group is complete only when the group is.
+// and a reduction with the next rank's; both walk a chunk's rows at a time, at most 2,048 and at least those of a
+// cluster.
 #pragma once
 
 #include <cstdint>
