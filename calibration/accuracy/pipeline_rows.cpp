@@ -3,6 +3,7 @@
 // running the engine (calibration/predict). The SM clock of the measurement is a condition of it, not predicted.
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -22,10 +23,19 @@ struct Kind {
   enum class Margin : std::uint8_t { any, some, none } margin = Margin::any;
 };
 
+/// What a prediction leaves out.
+struct Without {
+  sim::Effects effects{};
+  std::function<void(model::Profile&)> strip{};
+};
+
 class PipelineRow final : public ErrorTableRow {
  public:
-  PipelineRow(ErrorClaim claim, Kind kind, bool by_mode = false)
-      : claim_(std::move(claim)), kind_(std::move(kind)), by_mode_(by_mode) {}
+  PipelineRow(ErrorClaim claim, Kind kind, bool by_mode = false, Without without = {})
+      : claim_(std::move(claim)),
+        kind_(std::move(kind)),
+        by_mode_(by_mode),
+        without_(std::move(without)) {}
 
   ErrorClaim claim() const override { return claim_; }
   bool takes(const Observation& seen) const override {
@@ -43,11 +53,13 @@ class PipelineRow final : public ErrorTableRow {
                              const std::vector<Observation>& asked) const override {
     std::vector<Point> points;
     if (knowledge.machine == nullptr) return points;
-    Predictor predictor(*knowledge.machine, knowledge.profile);
+    model::Profile profile = knowledge.profile;
+    if (without_.strip) without_.strip(profile);
+    Predictor predictor(*knowledge.machine, std::move(profile));
     const int boost = highest_clock(knowledge.samples);
     for (const Observation& seen : asked) {
       const auto predicted =
-          predictor.predict(seen.what(), {}, speed_permille(*seen.sample, boost));
+          predictor.predict(seen.what(), without_.effects, speed_permille(*seen.sample, boost));
       if (!predicted) continue;
       const std::string label = label_of(seen.what());
       if (!by_mode_) {
@@ -80,7 +92,38 @@ class PipelineRow final : public ErrorTableRow {
   ErrorClaim claim_;
   Kind kind_;
   bool by_mode_;
+  Without without_;
 };
+
+// What each mechanism is worth: every case over the host link, with it switched off. Shown with the baselines.
+void add_ablations(ErrorRows& rows) {
+  const auto add = [&rows](const std::string& what, const Without& without) {
+    ErrorClaim claim{.name = "all over the host link" + what, .median = {}, .p95 = {}};
+    claim.baseline = true;
+    rows.push_back(std::make_unique<PipelineRow>(
+        std::move(claim), Kind{"host_link", "", "", "", Kind::Margin::any}, false, without));
+  };
+  add("", {});
+  const std::pair<const char*, bool sim::Effects::*> effects[] = {
+      {", without wave and chunk quantisation", &sim::Effects::chunking},
+      {", without residency", &sim::Effects::residency},
+      {", without sharing of memory", &sim::Effects::hbm_share},
+      {", without sharing of links", &sim::Effects::link_share},
+      {", without launches and synchronisation", &sim::Effects::launch_and_sync}};
+  for (const auto& [name, effect] : effects) {
+    Without without;
+    without.effects.*effect = false;
+    add(name, without);
+  }
+  add(", without interference",
+      {{}, [](model::Profile& profile) { profile.interference.clear(); }});
+  add(", both directions at full rate",
+      {{}, [](model::Profile& profile) {
+         for (model::CopyEngineCosts& engine : profile.copy_engines)
+           engine.duplex_rate = engine.rate;
+         for (model::SmCopyCosts& sms : profile.sm_copies) sms.duplex_cap.reset();
+       }});
+}
 
 }  // namespace
 
@@ -105,6 +148,7 @@ void add_pipeline_rows(ErrorRows& rows) {
   add("chunked by SMs over the host link, without a margin, by mode", 0.03, 0.09,
       {"host_link", "", "chunked", "sm", Margin::none}, true);
   add("virtual ranks, 2..8", 0.04, 0.10, {"virtual_ranks", "", "", "", Margin::any});
+  add_ablations(rows);
 }
 
 }  // namespace weft::calibration

@@ -9,6 +9,7 @@ std::vector<std::unique_ptr<ErrorTableRow>> error_rows() {
   add_gemm_rows(rows);
   add_collective_rows(rows);
   add_pipeline_rows(rows);
+  add_beside_rows(rows);
   return rows;
 }
 

@@ -2,10 +2,13 @@
 #include "calibration/fit/fit_profile.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/core.h>
 
 #include "calibration/fit/collective_fit.hpp"
+#include "calibration/fit/interference_fit.hpp"
+#include "calibration/fit/link_fit.hpp"
 
 namespace weft::calibration {
 
@@ -39,7 +42,7 @@ model::Profile fit_profile(const model::Profile& start, const std::vector<Observ
         fit_collectives(profile, collectives, collective_form(profile), table->run->program)
             .collectives;
   }
-  return profile;
+  return fit_interference(fit_host_link(std::move(profile), samples), samples);
 }
 
 }  // namespace weft::calibration

@@ -96,6 +96,10 @@ SmCopyCosts read_sm_copy(StrictObject& object) {
   costs.per_cta = rate(object, {"per_cta", "payload that one CTA moves"});
   costs.cap = rate(object, {"cap", "payload that any number of CTAs moves"});
   costs.threads = whole(object, {"threads", "threads of such a CTA"});
+  costs.start = object.optional<Sourced<Duration>>({"start", "of a piece, beside its bytes"},
+                                                   at_least(Duration()));
+  costs.duplex_cap = object.optional<Sourced<Bandwidth>>(
+      {"duplex_cap", "payload that CTAs move while others move as much the other way"});
   return costs;
 }
 
@@ -195,6 +199,17 @@ InterferenceTerm read_interference(StrictObject& object) {
   term.regime = object.required<std::string>({"regime", "when it acts"});
   term.slow_down =
       object.required<Sourced<double>>({"slow_down", "of the compute side"}, at_least(1.0));
+  term.access = object.optional<InterferingAccess>(
+      {"access", "what the CTAs beside it do; set: simulated while a full link holds them back"});
+  term.points =
+      object.optional_list({"points", "the slow-down by CTAs, ascending"}, [](StrictObject& inner) {
+        InterferencePoint point;
+        point.ctas =
+            inner.required<std::int64_t>({"ctas", "CTAs that do it"}, at_least(std::int64_t{1}));
+        point.slow_down =
+            inner.required<Sourced<double>>({"slow_down", "of the compute side"}, at_least(1.0));
+        return point;
+      });
   return term;
 }
 

@@ -109,10 +109,13 @@ config::Value to_value(const Profile& profile) {
                                     {"duplex_rate", to_value(costs.duplex_rate)}});
             }));
   value.set("sm_copies", list(profile.sm_copies, [](const SmCopyCosts& costs) {
-              return Value::object({{"path", to_value(costs.path)},
-                                    {"per_cta", to_value(costs.per_cta)},
-                                    {"cap", to_value(costs.cap)},
-                                    {"threads", to_value(costs.threads)}});
+              Value one = Value::object({{"path", to_value(costs.path)},
+                                         {"per_cta", to_value(costs.per_cta)},
+                                         {"cap", to_value(costs.cap)},
+                                         {"threads", to_value(costs.threads)}});
+              if (costs.start) one.set("start", to_value(*costs.start));
+              if (costs.duplex_cap) one.set("duplex_cap", to_value(*costs.duplex_cap));
+              return one;
             }));
   if (profile.gemm) value.set("gemm", write_gemm(*profile.gemm));
   value.set("attention", list(profile.attention, [](const AttentionConstants& attention) {
@@ -132,9 +135,17 @@ config::Value to_value(const Profile& profile) {
                                         {"efficiency", to_value(profile.network->efficiency)}}));
   }
   value.set("interference", list(profile.interference, [](const InterferenceTerm& term) {
-              return Value::object({{"name", term.name},
-                                    {"regime", term.regime},
-                                    {"slow_down", to_value(term.slow_down)}});
+              Value one = Value::object({{"name", term.name},
+                                         {"regime", term.regime},
+                                         {"slow_down", to_value(term.slow_down)}});
+              if (term.access) one.set("access", to_value(*term.access));
+              if (!term.points.empty()) {
+                one.set("points", list(term.points, [](const InterferencePoint& point) {
+                          return Value::object(
+                              {{"ctas", point.ctas}, {"slow_down", to_value(point.slow_down)}});
+                        }));
+              }
+              return one;
             }));
   value.set("errors", list(profile.errors, [](const FamilyError& error) {
               return Value::object({{"family", error.family},

@@ -35,6 +35,13 @@ struct EnumNames<model::CopyPath> {
 };
 
 template <>
+struct EnumNames<model::InterferingAccess> {
+  using A = model::InterferingAccess;
+  static constexpr std::pair<std::string_view, A> names[] = {{"posted_write", A::posted_write},
+                                                             {"read", A::read}};
+};
+
+template <>
 struct EnumNames<model::CollectiveAlgorithm> {
   using A = model::CollectiveAlgorithm;
   static constexpr std::pair<std::string_view, A> names[] = {{"ring", A::ring},

@@ -84,12 +84,16 @@ struct CopyEngineCosts {
   friend bool operator==(const CopyEngineCosts&, const CopyEngineCosts&) = default;
 };
 
-/// Copies by SMs on one path: min(ctas * per_cta, cap) bytes a second of payload.
+/// Copies by SMs on one path: start + bytes / min(ctas * per_cta, cap) of payload.
 struct SmCopyCosts {
   CopyPath path = CopyPath::from_host;
   Sourced<Bandwidth> per_cta;
   Sourced<Bandwidth> cap;
   Sourced<std::int64_t> threads;  ///< of a CTA
+  /// Of a piece: from its first load to the flow, and from the last byte to what waits for it.
+  std::optional<Sourced<Duration>> start;
+  /// What all CTAs reach while others move as much the other way: reads queue behind writes.
+  std::optional<Sourced<Bandwidth>> duplex_cap;
   friend bool operator==(const SmCopyCosts&, const SmCopyCosts&) = default;
 };
 
@@ -174,11 +178,25 @@ struct NetworkCosts {
   friend bool operator==(const NetworkCosts&, const NetworkCosts&) = default;
 };
 
+/// What CTAs beside a GEMM do that slows it.
+enum class InterferingAccess : std::uint8_t { posted_write, read };
+
+/// Slow-down of the compute side by so many CTAs.
+struct InterferencePoint {
+  std::int64_t ctas = 0;
+  Sourced<double> slow_down;  ///< >= 1
+  friend bool operator==(const InterferencePoint&, const InterferencePoint&) = default;
+};
+
 /// Slow-down of a resident GEMM that sharing does not explain, in one regime.
 struct InterferenceTerm {
   std::string name;           ///< the mechanism: "posted-writes-behind-full-link", ...
   std::string regime;         ///< when it acts, in words
-  Sourced<double> slow_down;  ///< of the compute side, >= 1
+  Sourced<double> slow_down;  ///< of the compute side, >= 1; at its largest where there are points
+  /// Set: the engine runs it, while CTAs of this access are held back by a full link.
+  std::optional<InterferingAccess> access;
+  std::vector<InterferencePoint>
+      points;  ///< ascending in CTAs; linear between them, from 1 at none
   friend bool operator==(const InterferenceTerm&, const InterferenceTerm&) = default;
 };
 

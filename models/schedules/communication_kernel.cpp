@@ -83,7 +83,8 @@ void CommunicationKernel::parts(Bytes bytes, bool local, sim::RouteId route, boo
   const bool split = each > Bytes() && rest > Bytes();
   if (rest > Bytes()) emit(1, rest, time_of(rest, local), true, !split);
   // The equal parts come last, so that the post follows what takes time.
-  if (each > Bytes()) emit(ctas_, each, time_of(each, local), !split, true);
+  const Duration start = costs_.start && !local ? costs_.start->value : Duration();
+  if (each > Bytes()) emit(ctas_, each, start + time_of(each, local), !split, true);
   waits_.clear();
   posts_.clear();
 }

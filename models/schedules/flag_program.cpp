@@ -206,7 +206,8 @@ class FlagProgram {
       }
       for (const Piece& piece : remote(rank, chunk)) {
         kernel.then(add(chunk_flags_[as_size(rank)][as_size(chunk)]));
-        kernel.move(route(piece.owner, rank), view_.bytes(view_.block(piece)), false);
+        kernel.move(program_.site().route_of_ctas(piece.owner, rank),
+                    view_.bytes(view_.block(piece)), false);
       }
     }
     program_.tag(rank, 0, sim::Purpose::communication);
@@ -309,7 +310,7 @@ class FlagProgram {
                                program_.site().path(rank, next, rank), half);
       for (int chunk = 0; chunk < plan_.size(); ++chunk) {
         for (const auto& [to, bytes] : pushes(rank, chunk))
-          back.move(route(to, rank), bytes, false);
+          back.move(program_.site().route_of_ctas(to, rank), bytes, false);
       }
       program_.tag(rank, 0, sim::Purpose::communication);
       back.launch(program_.fetch(rank));
@@ -320,7 +321,7 @@ class FlagProgram {
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       for (const auto& [to, bytes] : pushes(rank, chunk)) {
         away.after(chunk_flags_[as_size(rank)][as_size(chunk)], complete[as_size(chunk)]);
-        away.move(route(rank, to), bytes, true);
+        away.move(program_.site().route_of_ctas(rank, to), bytes, true);
       }
     }
     program_.tag(rank, 0, sim::Purpose::communication);

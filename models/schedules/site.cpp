@@ -104,6 +104,44 @@ void apply_host_links(const Profile& profile, topology::Built& built) {
   }
 }
 
+// A route like `id` whose bytes weigh more on the switch that both directions share: loaded both ways, SMs reach no
+// more than their own duplex rate. None where that is not known.
+std::optional<sim::RouteId> route_of_sms(const Profile& profile, sim::RouteId id, CopyPath path,
+                                         topology::Built& built) {
+  const CopyEngineCosts* engine = on_path(profile.copy_engines, path);
+  const SmCopyCosts* sms = on_path(profile.sm_copies, path);
+  if (engine == nullptr || sms == nullptr || !sms->duplex_cap) return std::nullopt;
+  constexpr std::int64_t parts = 1000;
+  const std::int64_t weight = narrow(Int128{engine->duplex_rate.value.bytes_per_second()} * parts /
+                                     sms->duplex_cap->value.bytes_per_second());
+  sim::Route route = built.machine.routes.at(id.value());
+  route.name += ".sms";
+  route.denominator *= parts;
+  for (sim::RouteShare& share : route.shares) {
+    const bool shared = share.on == sim::RouteShare::On::fabric_switch &&
+                        built.machine.switches.at(share.index).capacity.has_value();
+    share.numerator *= shared ? std::max(parts, weight) : parts;
+  }
+  built.machine.routes.push_back(std::move(route));
+  return sim::RouteId(static_cast<std::uint32_t>(built.machine.routes.size() - 1));
+}
+
+// Slow-downs of products beside traffic that the engine runs by itself.
+void apply_interference(const Profile& profile, sim::Machine& machine) {
+  for (const InterferenceTerm& term : profile.interference) {
+    if (!term.access || term.points.empty()) continue;
+    sim::Interference value;
+    value.name = term.name;
+    value.access = *term.access == InterferingAccess::posted_write
+                       ? sim::Interference::Access::posted_write
+                       : sim::Interference::Access::read;
+    for (const InterferencePoint& point : term.points)
+      value.points.push_back(
+          {static_cast<int>(point.ctas), std::llround(point.slow_down.value * 1000)});
+    for (sim::Device& device : machine.devices) device.interference.push_back(value);
+  }
+}
+
 void apply_memory(const Profile& profile, sim::Machine& machine) {
   if (!profile.memory) return;
   for (sim::Memory& memory : machine.memories) {
@@ -195,6 +233,7 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   apply_engines(profile, peers, site.built.machine);
   apply_host_links(profile, site.built);
   apply_memory(profile, site.built.machine);
+  apply_interference(profile, site.built.machine);
   site.fabric = fabric_between(site.built);
   site.group = group_of(site.built);
   site.prices = std::make_shared<Prices>(site.profile, site.fabric);
@@ -209,6 +248,12 @@ CopyPath Site::path(int mover, int from, int to) const {
   };
   if (device(from) == device(to)) return CopyPath::same_device;
   return inbound ? CopyPath::from_peer : CopyPath::to_peer;
+}
+
+sim::RouteId Site::route_of_ctas(int from, int to) const {
+  if (!runs(from) && sms_from_host) return *sms_from_host;
+  if (!runs(to) && sms_to_host) return *sms_to_host;
+  return built.unicast[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
 }
 
 Site make_host_site(const topology::MachineSpec& machine, const Profile& profile,
@@ -229,6 +274,13 @@ Site make_host_site(const topology::MachineSpec& machine, const Profile& profile
   site.fabric.gpu_per_direction = std::min(route_rate(built, in), route_rate(built, out));
   site.fabric.gpu_latency = std::max(built.machine.routes.at(in.value()).latency,
                                      built.machine.routes.at(out.value()).latency);
+  site.sms_from_host = route_of_sms(profile, in, CopyPath::from_host, built);
+  site.sms_to_host = route_of_sms(profile, out, CopyPath::to_host, built);
+  // A measured start holds the path's latency, which the engine charges by itself.
+  for (sim::TransportEngine& engine : built.machine.devices[0].engines) {
+    if (engine.direction == sim::EngineDirection::local) continue;
+    engine.start_cost = std::max(Duration(), engine.start_cost - site.fabric.gpu_latency);
+  }
   site.prices = std::make_shared<Prices>(site.profile, site.fabric);
   return site;
 }

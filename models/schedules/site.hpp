@@ -26,6 +26,9 @@ struct Site {
   /// What paced CTAs of a rank keep to, all of them together; none: a share of its port.
   std::optional<Bandwidth> pace;
 
+  /// Of ranks beside host memory: their routes as SMs load them, who share both directions worse than engines do.
+  std::optional<sim::RouteId> sms_from_host, sms_to_host;
+
   /// Ranks of the group.
   [[nodiscard]] int ranks() const { return static_cast<int>(group.ranks); }
   /// Of them, the first ones run kernels; the others are memories that those read and write.
@@ -33,6 +36,8 @@ struct Site {
   [[nodiscard]] bool runs(int rank) const { return rank < running(); }
   /// Which way bytes go between two ranks, as `mover` sees it: one of them, which runs.
   [[nodiscard]] CopyPath path(int mover, int from, int to) const;
+  /// The route between two ranks for bytes that CTAs move.
+  [[nodiscard]] sim::RouteId route_of_ctas(int from, int to) const;
   /// The SMs of a rank, less a margin: whole SMs are taken from the last GPCs first.
   [[nodiscard]] SmBudget sms(int rank, int margin = 0) const;
 };

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products beside traffic, and the traffic beside products: the interference suite.
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "calibration/accuracy/rows.hpp"
+#include "calibration/predict/beside.hpp"
+#include "calibration/predict/conditions.hpp"
+
+namespace weft::calibration {
+
+namespace {
+
+bool is_beside(const Observation& seen) {
+  const Case& what = seen.what();
+  return !seen.published && what.operation == "gemm" && what.figure == "beside" &&
+         what.background && what.shape && what.sms;
+}
+
+std::string label_of(const Case& what) {
+  const Shape& s = *what.shape;
+  const Background& b = *what.background;
+  return fmt::format("{} {}x{}x{} on {} beside {} {} {}, {} CTAs, {} B/s, {} B in flight",
+                     what.library, s.m, s.n, s.k, *what.sms, b.kind, b.direction, b.order, b.ctas,
+                     b.pace_bytes_per_second, b.in_flight_bytes);
+}
+
+class ProductRow final : public ErrorTableRow {
+ public:
+  ErrorClaim claim() const override {
+    return {.name = "GEMM beside traffic", .median = 0.03, .p95 = 0.08};
+  }
+  bool takes(const Observation& seen) const override { return is_beside(seen); }
+  std::vector<Point> predict(const Knowledge& knowledge,
+                             const std::vector<Observation>& asked) const override {
+    std::vector<Point> points;
+    if (knowledge.machine == nullptr) return points;
+    const int boost = highest_clock(knowledge.samples);
+    for (const Observation& seen : asked) {
+      const auto time = predict_beside(*knowledge.machine, knowledge.profile, seen.what(),
+                                       speed_permille(*seen.sample, boost));
+      if (time) points.push_back({label_of(seen.what()), *time, seen.time(), seen.held});
+    }
+    return points;
+  }
+};
+
+/// Rates, as the time that a gibibyte takes.
+class TrafficRow final : public ErrorTableRow {
+ public:
+  ErrorClaim claim() const override {
+    return {.name = "traffic over the host link beside GEMM", .median = 0.03, .p95 = 0.08};
+  }
+  bool takes(const Observation& seen) const override {
+    return is_beside(seen) && !seen.sample->background_bytes_per_second.empty();
+  }
+  std::vector<Point> predict(const Knowledge& knowledge,
+                             const std::vector<Observation>& asked) const override {
+    const Bytes moved = Bytes::from(std::int64_t{1} << 30);
+    std::vector<Point> points;
+    for (const Observation& seen : asked) {
+      const auto rate = predict_traffic(knowledge.profile, *seen.what().background);
+      std::vector<std::int64_t> rates = seen.sample->background_bytes_per_second;
+      std::sort(rates.begin(), rates.end());
+      const std::int64_t measured = rates[rates.size() / 2];
+      if (!rate || measured <= 0) continue;
+      points.push_back({label_of(seen.what()), moved / *rate,
+                        moved / Bandwidth::from_bytes_per_second(measured), seen.held});
+    }
+    return points;
+  }
+};
+
+}  // namespace
+
+void add_beside_rows(ErrorRows& rows) {
+  rows.push_back(std::make_unique<ProductRow>());
+  rows.push_back(std::make_unique<TrafficRow>());
+}
+
+}  // namespace weft::calibration
