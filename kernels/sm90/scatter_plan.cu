@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/sm90/scatter_plan.cuh"
-
 #include <algorithm>
+
+#include "kernels/sm90/scatter_plan.cuh"
 
 namespace weft::kernels {
 
