@@ -30,6 +30,7 @@ struct PathSegment {
 /// Subscribe it to a run, then ask for the path.
 class CriticalPath : public RecordSink {
  public:
+  using RecordSink::on;
   void on(const CommandSpan& record) override;
   void on(const CohortSpan& record) override;
   void on(const ResidencySpan& record) override;

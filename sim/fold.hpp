@@ -8,8 +8,10 @@
 //
 //   a'_fj = (p / |O_j|) x sum over i in O_j of a_fi,
 //
-// so that rank 0 alone, with these coefficients, moves exactly as it does among the others. A post
-// to a peer's signal becomes the post that the matching peer makes to rank 0's (SignalPost::from).
+// so that rank 0 alone, with these coefficients, moves exactly as it does among the others. The
+// program keeps its routes and uses; the machine says on which resource each counts, and how often
+// (Machine::link_orbits): what is not shared in a run limits an activity by its own a_fj. A post to
+// a peer's signal becomes the post that the matching peer makes to rank 0's (SignalPost::from).
 #pragma once
 
 #include <string>

@@ -100,12 +100,23 @@ struct Memory {
   friend bool operator==(const Memory&, const Memory&) = default;
 };
 
+/// What a link leaves or enters.
+struct LinkEnd {
+  enum class Of : std::uint8_t { memory, fabric_switch, nic } of = Of::memory;
+  std::uint32_t index = 0;  ///< of Machine::memories, switches or nics
+  friend auto operator<=>(const LinkEnd&, const LinkEnd&) = default;
+};
+
 /// A directed link. Its latency is charged once a hop, its capacity is shared.
 struct Link {
   std::string name{};
   Bandwidth capacity_per_direction{};
   Duration latency{};
   std::int64_t speed_permille = 1000;  ///< of its capacity, where an override slows it
+  /// Where it leads from and to, if the machine says so: what enters a hop can then be held against
+  /// what leaves it. No time depends on them.
+  std::optional<LinkEnd> from{};
+  std::optional<LinkEnd> to{};
   friend bool operator==(const Link&, const Link&) = default;
 };
 
@@ -182,6 +193,14 @@ struct ControlLatency {
   friend bool operator==(const ControlLatency&, const ControlLatency&) = default;
 };
 
+/// In a folded machine (sim/fold.hpp): what a resource of an orbit carries counts on the first of
+/// it, `images` times.
+struct Orbit {
+  std::uint32_t first = 0;
+  std::uint32_t images = 1;
+  friend bool operator==(const Orbit&, const Orbit&) = default;
+};
+
 struct Machine {
   std::string name{};
   std::vector<Device> devices{};
@@ -193,6 +212,9 @@ struct Machine {
   std::vector<Rank> ranks{};
   std::vector<Route> routes{};
   ControlLatency control{};
+  std::vector<Orbit> memory_orbits{};  ///< by memory; empty: not folded
+  std::vector<Orbit> link_orbits{};    ///< by link
+  std::vector<Orbit> switch_orbits{};  ///< by switch
   friend bool operator==(const Machine&, const Machine&) = default;
 
   /// The unicast route between two memories; none where there is no path.

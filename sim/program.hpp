@@ -96,7 +96,8 @@ struct Traffic {
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 
-/// n tiles with the same work. `sm_time` is a tile's time alone on an SM with nothing shared: its
+/// n tiles with the same work; none: it is complete, and posts, once its waits are satisfied and
+/// its role has begun. `sm_time` is a tile's time alone on an SM with nothing shared: its
 /// rate's cap.
 struct TileRange {
   std::int64_t tiles = 0;
@@ -107,11 +108,9 @@ struct TileRange {
   Slice waits{};                ///< of Program::waits, before its first tile
   Slice posts{};                ///< of Program::posts
   bool posts_per_tile = false;  ///< else once, when the range is complete
-  Duration fluid_time{};  ///< the range's share of the unchunked compute (A): what it takes when
-                          ///< chunking is off
-  /// Bytes that a tile counts for where it shares with other work; 0: those that its traffic moves
-  /// (each entry once). A folded rank keeps what it counted for before.
-  Bytes share_bytes{};
+  /// What it takes when chunking is off: its share of the unchunked compute (A). None: its tiles'
+  /// time over the CTAs of the role that an idle device holds at once.
+  std::optional<Duration> fluid_time{};
   friend bool operator==(const TileRange&, const TileRange&) = default;
 };
 
@@ -179,6 +178,8 @@ struct Gang {
   Slice members{};  ///< of Program::gang_members
   int chunks = 1;   ///< its posts fire when each further 1/chunks of the bytes is done
   Slice posts{};    ///< of Program::posts: posts.count / chunks of them for each chunk, in order
+  /// Of a gang that is folded into one member: so many members had these uses together.
+  std::int64_t members_folded = 1;
   friend bool operator==(const Gang&, const Gang&) = default;
 };
 

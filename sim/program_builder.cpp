@@ -187,17 +187,14 @@ KernelWriter& KernelWriter::spin(int issue_milli) {
 }
 
 KernelWriter& KernelWriter::range(std::int64_t tiles, Duration sm_time, const SmDemand& demand) {
-  Role& role = last_role();
-  const std::int64_t ctas = std::max<std::int64_t>(role.ctas, 1);
-  extend(builder_->program_.ranges, role.ranges,
+  extend(builder_->program_.ranges, last_role().ranges,
          TileRange{.tiles = tiles,
                    .sm_time = sm_time,
                    .demand = demand,
                    .l2_bytes = {},
                    .traffic = {},
                    .waits = {},
-                   .posts = {},
-                   .fluid_time = sm_time * tiles / ctas},
+                   .posts = {}},
          "ranges");
   return *this;
 }

@@ -48,7 +48,8 @@ class KernelWriter {
   KernelWriter& spin(int issue_milli);
   /// Adds `tiles` equal tiles of `sm_time` each to the role.
   KernelWriter& range(std::int64_t tiles, Duration sm_time, const SmDemand& demand = {});
-  /// Sets what the range takes when chunking is off; range() has set tiles x sm_time / CTAs.
+  /// Sets what the range takes when chunking is off, instead of its tiles' time over the CTAs that
+  /// an idle device holds at once.
   KernelWriter& fluid(Duration time);
   /// Sets the L2 bytes of a tile.
   KernelWriter& l2(Bytes bytes_per_tile);

@@ -89,6 +89,24 @@ struct RateChange {
   int ctas = 0;                           ///< of the cohort; 0: bytes of a copy, message or gang
 };
 
+/// The pipes of an SM that its CTAs share.
+enum class SmPipe : std::uint8_t { tensor, issue, load_store };
+
+/// From `at` on CTAs of the activity are on SMs whose CTAs can ask more of a pipe than there is.
+/// What others ask of the same `shared` pipe counts together, against `sms` SMs. Ends with the
+/// activity (a RateChange of 0); for CTAs that spin, which have no rates of their own, with ctas 0.
+struct PipeShare {
+  CommandRef command;
+  std::uint32_t activity = 0;  ///< as in RateChange
+  TimePoint at;
+  SmPipe pipe = SmPipe::tensor;
+  std::uint32_t shared = 0;  ///< tells such pipes apart; reused
+  int sms = 0;
+  int ctas = 0;  ///< of the activity on these SMs
+  bool spins = false;
+  std::uint32_t role = 0;  ///< as in ResidencySpan
+};
+
 /// A gap, on the lane of a command or of some CTAs of one of its roles.
 struct Stall {
   CommandRef command;
@@ -125,6 +143,7 @@ class RecordSink {
   virtual void on(const CohortSpan&) {}
   virtual void on(const ResidencySpan&) {}
   virtual void on(const RateChange&) {}
+  virtual void on(const PipeShare&) {}
   virtual void on(const Stall&) {}
   virtual void on(const SignalPosted&) {}
   virtual void on(const SignalSeen&) {}

@@ -146,7 +146,9 @@ void Builder::add_devices(const std::vector<RankPlace>& places) {
 void Builder::add_link(VertexId from, VertexId to, const LinkSpec& link) {
   const std::string name =
       fabric_.vertices[from.value()].name + "->" + fabric_.vertices[to.value()].name;
-  const sim::Link value{name, link.bandwidth_per_direction.value, link.latency.value};
+  sim::Link value{name, link.bandwidth_per_direction.value, link.latency.value};
+  value.from = link_end(fabric_.vertices[from.value()], machine_, host_memories_);
+  value.to = link_end(fabric_.vertices[to.value()], machine_, host_memories_);
   machine_.links.push_back(value);
   fabric_.links.push_back({from, to, value});
 }

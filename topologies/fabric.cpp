@@ -51,6 +51,21 @@ Graph graph_from(const Fabric& fabric, VertexId from) {
 
 }  // namespace
 
+sim::LinkEnd link_end(const Vertex& vertex, const sim::Machine& machine,
+                      const std::vector<sim::MemoryId>& hosts) {
+  switch (vertex.kind) {
+    case VertexKind::device:
+      return {sim::LinkEnd::Of::memory, machine.devices[vertex.index].memory.value()};
+    case VertexKind::host:
+      return {sim::LinkEnd::Of::memory, hosts[vertex.index].value()};
+    case VertexKind::fabric_switch:
+      return {sim::LinkEnd::Of::fabric_switch, vertex.index};
+    case VertexKind::nic:
+      break;
+  }
+  return {sim::LinkEnd::Of::nic, vertex.index};
+}
+
 std::optional<ShortestPaths> shortest_paths(const Fabric& fabric, VertexId from, VertexId to) {
   const Graph graph = graph_from(fabric, from);
   std::vector<std::int64_t> distance(fabric.vertices.size(), unreachable);

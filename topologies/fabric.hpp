@@ -26,6 +26,10 @@ struct Vertex {
   std::uint32_t index = 0;  ///< of the machine's devices, host memories, switches or NICs
 };
 
+/// The vertex as a link's end; `hosts` are the memories of the host vertices.
+[[nodiscard]] sim::LinkEnd link_end(const Vertex& vertex, const sim::Machine& machine,
+                                    const std::vector<sim::MemoryId>& hosts);
+
 /// A directed link; its place in Fabric::links is its sim::LinkId.
 struct FabricLink {
   VertexId from;

@@ -111,7 +111,8 @@ class KernelCompiler {
     for (std::uint32_t k = 0; k < role.ranges.count; ++k) {
       const std::uint32_t at = role.ranges.first + k;
       const TileRange& range = program_.ranges[at];
-      WEFT_CHECK(range.tiles >= 0 && range.sm_time.ps() >= 0 && range.fluid_time.ps() >= 0,
+      WEFT_CHECK(range.tiles >= 0 && range.sm_time.ps() >= 0 &&
+                     range.fluid_time.value_or(Duration()).ps() >= 0,
                  "range {} of kernel {} has {} tiles of {} ps", at, kernel, range.tiles,
                  range.sm_time.ps());
       out_.range_begin[at] = tile;
@@ -120,6 +121,12 @@ class KernelCompiler {
       note_signals(kernel, role, range);
     }
     out_.role_tiles[index] = tile;
+    if (role.order != TileOrder::one_cta_per_tile || tile > 0) return;
+    for (std::uint32_t k = 0; k < role.ranges.count; ++k) {
+      WEFT_CHECK(program_.ranges[role.ranges.first + k].posts.count == 0,
+                 "range {} of kernel {} posts, and its role has one CTA a tile and no tile",
+                 role.ranges.first + k, kernel);
+    }
   }
 
   void compile_traffic(std::uint32_t kernel, std::uint32_t at, const TileRange& range) {
@@ -148,8 +155,7 @@ class KernelCompiler {
     }
     out_.range_uses[at] = static_cast<std::uint32_t>(out_.use_lists.size());
     out_.use_lists.push_back(collector_.finish());
-    const auto counted = static_cast<std::uint64_t>(range.share_bytes.count());
-    out_.use_lists.back().counts_as = std::max<std::uint64_t>(1, counted > 0 ? counted : moved);
+    out_.use_lists.back().counts_as = std::max<std::uint64_t>(1, moved);
   }
 
   void note_signals(std::uint32_t kernel, const Role& role, const TileRange& range) {
@@ -166,7 +172,9 @@ class KernelCompiler {
       note(program_.waits[range.waits.first + i].signal);
     }
     for (std::uint32_t i = 0; i < range.posts.count; ++i) {
-      note(program_.posts[range.posts.first + i].signal);
+      const SignalPost& post = program_.posts[range.posts.first + i];
+      note(post.signal);
+      if (post.from) in_cta_[post.signal.value()] = kMixed;
     }
   }
 
@@ -178,7 +186,7 @@ class KernelCompiler {
     WEFT_CHECK(gang.chunks >= 1 && gang.posts.count % static_cast<std::uint32_t>(gang.chunks) == 0,
                "gang {} has {} posts for {} chunks", index, gang.posts.count, gang.chunks);
     WEFT_CHECK(gang.bytes.count() >= 0 && gang.cap.bytes_per_second() > 0 && gang.denominator > 0 &&
-                   gang.start_latency.ps() >= 0,
+                   gang.start_latency.ps() >= 0 && gang.members_folded >= 1,
                "gang {} moves {} bytes at up to {} bytes a second", index, gang.bytes.count(),
                gang.cap.bytes_per_second());
     for (std::uint32_t i = 0; i < gang.members.count; ++i) {
@@ -195,7 +203,7 @@ class KernelCompiler {
         charge_gang(index, program_.gang_uses[uses.first + u]);
       }
     }
-    out_.gang_uses.push_back(collector_.finish());
+    out_.gang_uses.push_back(collector_.finish(static_cast<std::uint64_t>(gang.members_folded)));
     for (std::uint32_t i = 0; i < gang.posts.count; ++i) {
       const SignalId signal = program_.posts[gang.posts.first + i].signal;
       WEFT_CHECK(signal.value() < program_.signals.size(), "there is no signal {}", signal.value());

@@ -15,8 +15,13 @@ namespace weft::sim::engine {
 void Simulation::advance(std::uint32_t index) {
   RoleRun& role = roles_[index];
   role.dirty = false;
+  for (const std::uint32_t crew : role.parked) {
+    if (crews_[crew].spin != kNone) stop_spin(crew);
+  }
   role.idle.insert(role.idle.end(), role.parked.begin(), role.parked.end());
   role.parked.clear();
+  role.begun = role.begun || !role.idle.empty();
+  if (role.begun && !role.empty.empty()) complete_empty_ranges(index);
   if (role.idle.empty()) return;
   if (role.idle.size() > 1) merge_idle(role);
   if (!options_.effects.chunking) return advance_fluid(index);
@@ -76,11 +81,11 @@ void Simulation::advance_by_position(std::uint32_t index) {
       const std::int64_t first_tile = crews_[crew].wave * role.ctas + crews_[crew].first;
       const std::int64_t left = role.tiles - first_tile;
       if (left <= 0) {
-        retire(crew);
+        leave(index, crew);
         break;
       }
       std::uint32_t rest = left < crews_[crew].ctas ? split(crew, left) : kNone;
-      if (rest != kNone) retire(rest);
+      if (rest != kNone) leave(index, rest);
       // The last range that begins at or before the first tile.
       const auto* const begin = compiled_.range_begin.data() + ranges.first;
       const auto* const range = std::upper_bound(begin, begin + ranges.count, first_tile) - 1;
@@ -107,7 +112,7 @@ void Simulation::advance_by_counter(std::uint32_t index) {
     for (;;) {
       RoleRun& role = roles_[index];
       if (role.next_tile == role.tiles) {
-        retire(crew);
+        leave(index, crew);
         break;
       }
       const Slice& ranges = program_.roles[role.role].ranges;
@@ -142,7 +147,7 @@ void Simulation::advance_ready_first(std::uint32_t index) {
         if (waits_satisfied(role, number)) break;
       }
       if (!open) {
-        retire(crew);
+        leave(index, crew);
         break;
       }
       if (number == ranges) {

@@ -110,7 +110,9 @@ void DeadlockReport::needs_of_run(std::uint32_t slot, std::vector<Need>& needs) 
     const Slice& ranges = s_.program_.roles[role.role].ranges;
     const bool any = std::find(role.parked.begin(), role.parked.end(), index) != role.parked.end();
     for (std::uint32_t number = 0; number < ranges.count; ++number) {
-      if (any ? role.untaken[number] == 0 : number != crew.range) continue;
+      const bool open = (!role.untaken.empty() && role.untaken[number] > 0) ||
+                        std::find(role.empty.begin(), role.empty.end(), number) != role.empty.end();
+      if (any ? !open : number != crew.range) continue;
       const Slice& waits = s_.program_.ranges[ranges.first + number].waits;
       for (std::uint32_t w = 0; w < waits.count; ++w) {
         const SignalWait& wait = s_.program_.waits[waits.first + w];

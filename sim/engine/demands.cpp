@@ -180,9 +180,11 @@ void Simulation::start_spin(std::uint32_t index) {
   demand.multiplicity = static_cast<std::uint64_t>(crew.ctas);
   crew.spin = shares_.add(demand).value();
   shares_touched_ = true;
+  if (recording()) tell_spin(crew, static_cast<int>(crew.ctas));
 }
 
 void Simulation::stop_spin(std::uint32_t index) {
+  if (recording()) tell_spin(crews_[index], 0);
   shares_.remove(ActivityId(std::exchange(crews_[index].spin, kNone)));
   shares_touched_ = true;
 }
@@ -194,6 +196,7 @@ void Simulation::attach(std::uint32_t index, ActivityId activity) {
   if (activity.value() >= flow_of_.size()) flow_of_.resize(activity.value() + 1, kNone);
   flow_of_[activity.value()] = index;
   shares_touched_ = true;
+  tell_pipes(flows_[index]);
 }
 
 }  // namespace weft::sim::engine

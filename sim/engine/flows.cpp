@@ -18,6 +18,7 @@ std::uint32_t Simulation::start_flow(Flow::Owner owner, std::uint32_t of, Activi
   if (activity.value() >= flow_of_.size()) flow_of_.resize(activity.value() + 1, kNone);
   flow_of_[activity.value()] = index;
   shares_touched_ = true;
+  tell_pipes(flow);
   return index;
 }
 
@@ -58,7 +59,11 @@ void Simulation::follow_rates() {
     flow.progress.set_pace(shares_.pace(activity), now());
     schedule_flow(flow);
     if (recording()) {
-      rate_change(flow, shares_.units_per_second(activity), limit_of(activity));
+      std::optional<StallReason> limit = limit_of(activity);
+      if (!limit && flow.owner == Flow::Owner::crew && crews_[flow.of].slowdown > 1000) {
+        limit = StallReason::interference;
+      }
+      rate_change(flow, shares_.units_per_second(activity), limit);
     }
   }
 }
@@ -87,25 +92,26 @@ void Simulation::rate_change(const Flow& flow, double units_per_second,
                     .at = now(),
                     .units_per_second = units_per_second,
                     .limited_by = limit};
-  std::uint32_t command = 0;
+  if (flow.owner == Flow::Owner::crew) {
+    const Crew& crew = crews_[flow.of];
+    const RoleRun& role = roles_[crew.role_run];
+    change.range = program_.roles[role.role].ranges.first + crew.range;
+    change.ctas = static_cast<int>(crew.ctas);
+  }
+  change.command = compiled_.commands[command_of(flow)].ref;
+  emit(change);
+}
+
+std::uint32_t Simulation::command_of(const Flow& flow) const {
   switch (flow.owner) {
     case Flow::Owner::transfer:
-      command = transfers_[flow.of].command;
-      break;
-    case Flow::Owner::crew: {
-      const Crew& crew = crews_[flow.of];
-      const RoleRun& role = roles_[crew.role_run];
-      command = runs_[role.run].command;
-      change.range = program_.roles[role.role].ranges.first + crew.range;
-      change.ctas = static_cast<int>(crew.ctas);
-      break;
-    }
+      return transfers_[flow.of].command;
+    case Flow::Owner::crew:
+      return runs_[roles_[crews_[flow.of].role_run].run].command;
     case Flow::Owner::gang:
-      command = runs_[gang_runs_[flow.of].runs.front()].command;
       break;
   }
-  change.command = compiled_.commands[command].ref;
-  emit(change);
+  return runs_[gang_runs_[flow.of].runs.front()].command;
 }
 
 }  // namespace weft::sim::engine

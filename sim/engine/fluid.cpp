@@ -25,11 +25,12 @@ void Simulation::make_fluid(std::uint32_t slot) {
   roles_[run.roles.front()].ctas = run.ctas;
 }
 
-void Simulation::add_fluid(std::uint32_t role_index, std::uint32_t batch, std::int64_t ctas) {
+void Simulation::add_fluid(std::uint32_t role_index, std::uint32_t batch, std::int64_t first,
+                           std::int64_t ctas) {
   RoleRun& role = roles_[role_index];
   const bool fresh = role.batches.empty();
   role.batches.emplace_back(batch, ctas);
-  if (!fresh && role.fluid_crew == kNone) return end_ctas(role_index, batch, 0, ctas);
+  if (!fresh && role.fluid_crew == kNone) return end_ctas(role_index, batch, first, ctas);
   if (fresh) {
     const std::uint32_t crew = crews_.take();
     crews_[crew] = {.role_run = role_index, .batch = batch, .ctas = ctas, .since = now_};
@@ -58,7 +59,9 @@ void Simulation::advance_fluid(std::uint32_t index) {
     const std::uint32_t ranges = program_.roles[role.role].ranges.count;
     while (crew.wave < ranges && role.left[static_cast<std::size_t>(crew.wave)] == 0) ++crew.wave;
     if (crew.wave == ranges) {
-      retire_fluid(crew_index);
+      if (role.empty.empty()) return retire_fluid(crew_index);
+      crew.state = Crew::State::waiting;
+      role.parked.push_back(crew_index);
       return;
     }
     take_range(crew_index, static_cast<std::uint32_t>(crew.wave), 0, 0);
@@ -70,7 +73,9 @@ std::int64_t Simulation::fluid_time(const Crew& crew) const {
   if (!options_.effects.transport && program_.roles[role.role].purpose == Purpose::communication) {
     return 0;
   }
-  return slowed(range_of(role, crew.range).fluid_time.ps(), role);
+  const TileRange& range = range_of(role, crew.range);
+  if (range.fluid_time) return slowed(range.fluid_time->ps(), role);
+  return slowed(divide_up(Int128{range.sm_time.ps()} * range.tiles, role.ctas), role);
 }
 
 // Ranges a second with so many of the role's CTAs, and with its bytes over what is not shared.

@@ -130,11 +130,18 @@ void Simulation::make_roles(std::uint32_t slot) {
     role.batches.clear();
     role.fluid_crew = kNone;
     role.parked.clear();
+    role.begun = false;
+    role.gone = 0;
+    role.empty.clear();
     role.left.clear();
     role.untaken.clear();
     role.satisfied.clear();
     for (std::uint32_t k = 0; k < its.ranges.count; ++k) {
-      role.left.push_back(program_.ranges[its.ranges.first + k].tiles);
+      const TileRange& range = program_.ranges[its.ranges.first + k];
+      role.left.push_back(range.tiles);
+      if (range.tiles == 0 && range.posts.count > 0 && !range.posts_per_tile) {
+        role.empty.push_back(k);
+      }
     }
     role.satisfied.resize(its.ranges.count, 0);
     if (its.order == TileOrder::ready_first) role.untaken = role.left;
@@ -255,7 +262,9 @@ void Simulation::start_batch(std::uint32_t role_index, std::uint32_t batch, std:
   const std::int64_t begin = std::max(first, role.first_cta);
   const std::int64_t end = std::min(first + count, role.first_cta + role.ctas);
   if (begin >= end) return;
-  if (!options_.effects.chunking) return add_fluid(role_index, batch, end - begin);
+  if (!options_.effects.chunking) {
+    return add_fluid(role_index, batch, begin - role.first_cta, end - begin);
+  }
   const std::uint32_t crew = crews_.take();
   crews_[crew] = {.role_run = role_index,
                   .batch = batch,

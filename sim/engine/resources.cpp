@@ -109,7 +109,48 @@ void UseCollector::route(const Route& route, std::uint64_t bytes) {
   }
 }
 
-UseList UseCollector::finish() {
+// In a folded machine a use counts on the first of its orbit, for all images of the activity.
+const Orbit* UseCollector::orbit_of(std::uint32_t resource) const {
+  using Kind = SharedResource::Kind;
+  const SharedResource& its = compiled_.resources[resource];
+  const auto among = [&](const std::vector<Orbit>& orbits) {
+    return orbits.empty() ? nullptr : &orbits[its.index];
+  };
+  switch (its.kind) {
+    case Kind::memory:
+      return among(machine_.memory_orbits);
+    case Kind::link:
+      return among(machine_.link_orbits);
+    case Kind::fabric_switch:
+      return among(machine_.switch_orbits);
+    case Kind::l2:
+      break;
+  }
+  return nullptr;
+}
+
+// Moves what was collected to the firsts of the orbits; of all that `parts` members use together.
+void UseCollector::fold(std::uint64_t parts) {
+  const auto first = compiled_.uses.begin() + list_.first;
+  const std::vector<ResourceUse> collected(first, compiled_.uses.end());
+  compiled_.uses.erase(first, compiled_.uses.end());
+  for (const ResourceUse& use : collected) {
+    const std::uint32_t number = use.resource.value();
+    const Orbit* const orbit = orbit_of(number);
+    if (orbit == nullptr) {
+      charge(number, use.amount);
+    } else {
+      charge(number - compiled_.resources[number].index + orbit->first, use.amount * orbit->images);
+    }
+  }
+  for (std::size_t i = list_.first; i < compiled_.uses.size(); ++i) {
+    std::uint64_t& amount = compiled_.uses[i].amount;
+    WEFT_CHECK(amount % parts == 0, "{} members of a folded gang use {} together", parts, amount);
+    amount /= parts;
+  }
+}
+
+UseList UseCollector::finish(std::uint64_t members_folded) {
   // What is not shared in this run leaves the list and becomes a cap.
   std::size_t kept = list_.first;
   for (std::size_t i = list_.first; i < compiled_.uses.size(); ++i) {
@@ -124,7 +165,8 @@ UseList UseCollector::finish() {
   }
   compiled_.uses.erase(compiled_.uses.begin() + static_cast<std::ptrdiff_t>(kept),
                        compiled_.uses.end());
-  list_.count = static_cast<std::uint32_t>(kept - list_.first);
+  if (!machine_.memory_orbits.empty()) fold(members_folded);
+  list_.count = static_cast<std::uint32_t>(compiled_.uses.size() - list_.first);
   return list_;
 }
 

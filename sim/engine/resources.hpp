@@ -33,10 +33,13 @@ class UseCollector {
   void route(const Route& route, std::uint64_t bytes);
   /// Lowers the cap to `rate` units of progress a second.
   void limit(const ProgressRate& rate);
-  /// Appends what was collected.
-  UseList finish();
+  /// Appends what was collected; of a folded gang what so many members use together.
+  UseList finish(std::uint64_t members_folded = 1);
 
  private:
+  [[nodiscard]] const Orbit* orbit_of(std::uint32_t resource) const;
+  void fold(std::uint64_t parts);
+
   const Machine& machine_;
   const Effects& effects_;
   Compiled& compiled_;

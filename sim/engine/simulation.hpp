@@ -141,6 +141,10 @@ class Simulation : private RunState {
   [[nodiscard]] bool steps_are_single(const RoleRun& role) const;
   [[nodiscard]] const TileRange& range_of(const RoleRun& role, std::uint32_t range) const;
 
+  // empty_ranges.cpp: ranges without a tile
+  void complete_empty_ranges(std::uint32_t role_run);
+  void leave(std::uint32_t role_run, std::uint32_t crew);
+
   // demands.cpp: what work asks of shared resources
   [[nodiscard]] Demand crew_demand(const Crew& crew);
   std::uint64_t add_pipes(const Crew& crew, const SmDemand& demand, std::int64_t time,
@@ -161,7 +165,7 @@ class Simulation : private RunState {
   void part_company(std::uint32_t pool, std::vector<SmClass>& classes);
   void move_ctas(std::uint32_t from, std::uint32_t to, int count);
   [[nodiscard]] std::int64_t border_of(std::uint32_t batch, int count) const;
-  void move_fluid(RoleRun& role, std::uint32_t from, std::uint32_t to, std::int64_t count);
+  std::int64_t move_fluid(RoleRun& role, std::uint32_t from, std::uint32_t to, std::int64_t count);
   std::uint32_t split_anywhere(std::uint32_t crew, std::int64_t ctas);
   void rebind_batches(const std::vector<std::uint32_t>& batches);
 
@@ -176,7 +180,8 @@ class Simulation : private RunState {
 
   // fluid.cpp: chunking off
   void make_fluid(std::uint32_t run);
-  void add_fluid(std::uint32_t role_run, std::uint32_t batch, std::int64_t ctas);
+  void add_fluid(std::uint32_t role_run, std::uint32_t batch, std::int64_t first,
+                 std::int64_t ctas);
   void advance_fluid(std::uint32_t role_run);
   [[nodiscard]] std::int64_t fluid_time(const Crew& crew) const;
   [[nodiscard]] ProgressRate fluid_cap(const Crew& crew, std::int64_t resident) const;
@@ -233,6 +238,10 @@ class Simulation : private RunState {
             std::int64_t end);
   std::int64_t stall_before_dispatch(std::uint32_t command, std::int64_t turn,
                                      std::int64_t head_since);
+  [[nodiscard]] std::uint32_t command_of(const Flow& flow) const;
+  void tell_pipes(const Flow& flow);
+  void tell_pipes(PipeShare share, std::uint32_t batch, const SmDemand& demand, std::int64_t ctas);
+  void tell_spin(const Crew& crew, int ctas);
   void rate_change(const Flow& flow, double units_per_second, std::optional<StallReason> limit);
   void cohort_span(const Crew& crew);
   void residency_span(const KernelRun& run, std::uint32_t role, std::uint32_t batch, int ctas);

@@ -226,6 +226,11 @@ void SmPool::room_by_gpc(const Footprint& footprint, std::vector<int>& room) con
   }
 }
 
+bool SmPool::holds(std::uint32_t batch) const {
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [&](const SmGroup& group) { return group.residents.of(batch) > 0; });
+}
+
 int SmPool::room(const Footprint& footprint, int cluster, int ctas) const {
   int total = 0;
   for (std::size_t i = 0; i < groups_.size();) {

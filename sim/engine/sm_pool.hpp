@@ -93,6 +93,8 @@ class SmPool {
   void release(const Footprint& footprint, int cluster, std::uint32_t batch, int ctas);
   /// Gives the CTAs of one batch on SMs with exactly these residents to another batch.
   void rename(const std::vector<Resident>& residents, std::uint32_t from, std::uint32_t to);
+  /// Returns whether a CTA of the batch is on any SM.
+  [[nodiscard]] bool holds(std::uint32_t batch) const;
   /// Returns how many CTAs could be placed now, at most `ctas`.
   [[nodiscard]] int room(const Footprint& footprint, int cluster, int ctas) const;
   [[nodiscard]] const std::vector<SmGroup>& groups() const { return groups_; }

@@ -141,8 +141,11 @@ void Simulation::reclassify(std::uint32_t index) {
   std::swap(pools_[index].classes, classes);
   // Whoever was or is on a contended SM goes on under the new classes.
   std::vector<std::uint32_t> batches;
+  // A batch that is gone may be another pool's by now.
   auto note = [&](const SmClass& its) {
-    for (const Resident& resident : its.residents) batches.push_back(resident.batch);
+    for (const Resident& resident : its.residents) {
+      if (pools_[index].sms.holds(resident.batch)) batches.push_back(resident.batch);
+    }
   };
   for (const SmClass& its : classes) note(its);
   for (const SmClass& its : pools_[index].classes) note(its);
@@ -204,7 +207,13 @@ void Simulation::move_ctas(std::uint32_t from, std::uint32_t to, int count) {
     return;
   }
   if (!options_.effects.chunking) {
-    for (const std::uint32_t index : run.roles) move_fluid(roles_[index], from, to, count);
+    // The last CTAs of the grid are those of the last roles; every CTA has all warp groups.
+    std::int64_t left = count;
+    for (auto role = run.roles.rbegin(); role != run.roles.rend(); ++role) {
+      const bool group = program_.roles[roles_[*role].role].scope == Role::Scope::warp_group;
+      const std::int64_t moved = move_fluid(roles_[*role], from, to, group ? count : left);
+      if (!group) left -= moved;
+    }
     return;
   }
   const std::int64_t border = border_of(from, count);
@@ -247,15 +256,22 @@ std::int64_t Simulation::border_of(std::uint32_t batch, int count) const {
   return 0;
 }
 
-void Simulation::move_fluid(RoleRun& role, std::uint32_t from, std::uint32_t to,
-                            std::int64_t count) {
+// Of a role that still has CTAs; returns how many went over.
+std::int64_t Simulation::move_fluid(RoleRun& role, std::uint32_t from, std::uint32_t to,
+                                    std::int64_t count) {
+  if (role.fluid_crew == kNone || count == 0) return 0;
   for (std::size_t i = 0; i < role.batches.size(); ++i) {
     if (role.batches[i].first != from) continue;
     const std::int64_t moved = std::min(count, role.batches[i].second);
-    role.batches[i].second -= moved;
-    role.batches.emplace_back(to, moved);
-    return;
+    if (moved == role.batches[i].second) {
+      role.batches[i].first = to;
+    } else {
+      role.batches[i].second -= moved;
+      role.batches.emplace_back(to, moved);
+    }
+    return moved;
   }
+  return 0;
 }
 
 // Splits a crew in whatever state it is; the rest waits, works or stands where the crew does.
@@ -328,6 +344,65 @@ void Simulation::rebind_batches(const std::vector<std::uint32_t>& batches) {
   std::sort(gangs.begin(), gangs.end());
   gangs.erase(std::unique(gangs.begin(), gangs.end()), gangs.end());
   for (const std::uint32_t gang : gangs) rebind_gang(gang);
+}
+
+// ---- records
+
+// Which pipes of contended SMs the flow's CTAs ask for from now on.
+void Simulation::tell_pipes(const Flow& flow) {
+  if (!recording() || !shares_sms_ || flow.owner == Flow::Owner::transfer) return;
+  PipeShare share{.command = compiled_.commands[command_of(flow)].ref,
+                  .activity = flow.activity.value(),
+                  .at = now()};
+  if (flow.owner == Flow::Owner::crew) {
+    const Crew& crew = crews_[flow.of];
+    const RoleRun& role = roles_[crew.role_run];
+    share.role = role.role;
+    const SmDemand& demand = range_of(role, crew.range).demand;
+    if (options_.effects.chunking) return tell_pipes(share, crew.batch, demand, crew.ctas);
+    for (const auto& [batch, ctas] : role.batches) tell_pipes(share, batch, demand, ctas);
+    return;
+  }
+  for (const std::uint32_t slot : gang_runs_[flow.of].runs) {
+    const KernelRun& run = runs_[slot];
+    share.role = member_of(run);
+    const SmDemand& demand = program_.gang_members[share.role].demand_per_cta;
+    for (const std::uint32_t batch : run.batches) {
+      tell_pipes(share, batch, demand, batches_[batch].ctas);
+    }
+  }
+}
+
+void Simulation::tell_pipes(PipeShare share, std::uint32_t batch, const SmDemand& demand,
+                            std::int64_t ctas) {
+  const SmClass* const its_class = class_of(batch);
+  if (its_class == nullptr) return;
+  const Peak milli = peak_of(demand);
+  for (std::size_t pipe = 0; pipe < kPipes; ++pipe) {
+    if (its_class->pipe[pipe] == kNone || milli[pipe] == 0) continue;
+    share.pipe = static_cast<SmPipe>(pipe);
+    share.shared = its_class->pipe[pipe];
+    share.sms = its_class->sms;
+    share.ctas = static_cast<int>(ctas);
+    emit(share);
+  }
+}
+
+void Simulation::tell_spin(const Crew& crew, int ctas) {
+  const RoleRun& role = roles_[crew.role_run];
+  PipeShare share{.command = compiled_.commands[runs_[role.run].command].ref,
+                  .activity = crew.spin,
+                  .at = now(),
+                  .pipe = SmPipe::issue,
+                  .ctas = ctas,
+                  .spins = true,
+                  .role = role.role};
+  if (ctas > 0) {
+    const SmClass& its_class = *class_of(crew.batch);
+    share.shared = its_class.pipe[static_cast<std::size_t>(SmPipe::issue)];
+    share.sms = its_class.sms;
+  }
+  emit(share);
 }
 
 }  // namespace weft::sim::engine

@@ -169,6 +169,9 @@ struct RoleRun {
   std::int64_t tiles_done = 0;
   bool dirty = false;
   std::uint32_t fluid_crew = kNone;     ///< the one crew of a role whose work is fluid
+  bool begun = false;                   ///< a CTA of it may work
+  std::int64_t gone = 0;                ///< CTAs that have left
+  std::vector<std::uint32_t> empty;     ///< ranges without a tile whose posts are still to come
   std::vector<std::int64_t> left;       ///< tiles to complete, by range
   std::vector<std::int64_t> untaken;    ///< tiles to take, by range (ready_first)
   std::vector<std::uint8_t> satisfied;  ///< its waits, by range

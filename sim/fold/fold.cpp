@@ -2,11 +2,11 @@
 #include "sim/fold.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "sim/fold/apart.hpp"
 #include "sim/fold/orbits.hpp"
 
 namespace weft::sim {
@@ -64,51 +64,33 @@ class Folding {
     to.processes = machine_.processes;
     to.ranks = machine_.ranks;
     to.control = machine_.control;
+    to.memory_orbits = orbits(group_.memories, machine_.memories.size());
+    to.link_orbits = orbits(group_.links, machine_.links.size());
+    to.switch_orbits = orbits(group_.switches, machine_.switches.size());
     // Signals of peers take their ways to the first rank.
-    for (const Route& route : machine_.routes) {
+    for (std::uint32_t id = 0; id < machine_.routes.size(); ++id) {
+      const Route& route = machine_.routes[id];
       if (route.kind == Route::Kind::unicast &&
           (route.targets.front().value() == home_ || route.sources.front().value() == home_)) {
-        to.routes.push_back(route);
+        fold_route(RouteId(id));
       }
     }
   }
 
-  // The images of a memory's bytes on the first of its orbit.
-  [[nodiscard]] std::uint32_t times(const Orbits& orbits, std::uint32_t id) const {
-    return ranks_ / orbits.size(id);
+  [[nodiscard]] std::vector<Orbit> orbits(const Orbits& of, std::size_t size) const {
+    std::vector<Orbit> list(size);
+    for (std::uint32_t id = 0; id < size; ++id) {
+      list[id] = {.first = of.first(id), .images = ranks_ / of.size(id)};
+    }
+    return list;
   }
 
   RouteId fold_route(RouteId id) {
     std::uint32_t& folded = route_[id.value()];
-    if (folded != kUnmapped) return RouteId(folded);
-    const Route& route = machine_.routes[id.value()];
-    Route to = route;
-    auto ends = [&](const std::vector<MemoryId>& memories) {
-      std::vector<MemoryId> list;
-      for (const MemoryId memory : memories) {
-        const MemoryId first(group_.memories.first(memory.value()));
-        list.insert(list.end(), times(group_.memories, memory.value()), first);
-      }
-      return list;
-    };
-    to.sources = ends(route.sources);
-    to.targets = ends(route.targets);
-    to.shares.clear();
-    for (const RouteShare& share : route.shares) {
-      const Orbits& orbits = share.on == RouteShare::On::link ? group_.links : group_.switches;
-      const std::uint32_t first = orbits.first(share.index);
-      const std::int64_t numerator = share.numerator * times(orbits, share.index);
-      const auto same = std::find_if(to.shares.begin(), to.shares.end(), [&](const auto& its) {
-        return its.on == share.on && its.index == first;
-      });
-      if (same != to.shares.end()) {
-        same->numerator += numerator;
-      } else {
-        to.shares.push_back({.on = share.on, .index = first, .numerator = numerator});
-      }
+    if (folded == kUnmapped) {
+      folded = static_cast<std::uint32_t>(out_->machine.routes.size());
+      out_->machine.routes.push_back(machine_.routes[id.value()]);
     }
-    folded = static_cast<std::uint32_t>(out_->machine.routes.size());
-    out_->machine.routes.push_back(std::move(to));
     return RouteId(folded);
   }
 
@@ -247,11 +229,6 @@ class Folding {
         ranges, {.first = static_cast<std::uint32_t>(to.ranges.size()), .count = ranges.count});
     for (std::uint32_t k = 0; k < from.count; ++k) {
       TileRange range = program_.ranges[from.first + k];
-      if (range.share_bytes == Bytes()) {
-        for (std::uint32_t i = 0; i < range.traffic.count; ++i) {
-          range.share_bytes += program_.traffic[range.traffic.first + i].bytes;
-        }
-      }
       range.traffic = fold_traffic(range.traffic);
       const Slice waits = range.waits;
       range.waits.first = static_cast<std::uint32_t>(to.waits.size());
@@ -277,63 +254,75 @@ class Folding {
     const auto first = static_cast<std::uint32_t>(to.traffic.size());
     for (std::uint32_t i = 0; i < traffic.count; ++i) {
       Traffic its = program_.traffic[traffic.first + i];
-      if (its.on == Traffic::On::route) {
-        its.index = fold_route(RouteId(its.index)).value();
-      } else {
-        its.bytes = its.bytes * times(group_.memories, its.index);
-        its.index = group_.memories.first(its.index);
-      }
+      if (its.on == Traffic::On::route) its.index = fold_route(RouteId(its.index)).value();
       to.traffic.push_back(its);
     }
     return {.first = first, .count = traffic.count};
   }
 
-  // One member with the load that all gangs of the orbit put on the first of each resource's orbit.
+  // One member with the uses of all. Each rank is a member of one gang of the orbit: else the first
+  // rank alone would not know when the others' begin.
   GangId fold_gang(GangId id) {
     if (gang_[id.value()] != kUnmapped) return GangId(gang_[id.value()]);
     Program& to = out_->program;
     Gang gang = program_.gangs[id.value()];
-    const std::uint32_t images = group_.gangs.size(id.value());
-    std::map<std::pair<GangUse::On, std::uint32_t>, std::int64_t> load;
+    if (group_.gangs.size(id.value()) * gang.members.count != ranks_) {
+      why_ =
+          fmt::format("gang {} and its images overlap: a rank is in several of them", id.value());
+    }
     GangMember first = program_.gang_members[gang.members.first];
+    Slice uses{.first = static_cast<std::uint32_t>(to.gang_uses.size()), .count = 0};
     for (std::uint32_t i = 0; i < gang.members.count; ++i) {
       const GangMember& member = program_.gang_members[gang.members.first + i];
       if (member.rank == view_.ranks[0]) first = member;
-      for (std::uint32_t u = 0; u < member.uses.count; ++u) {
-        const GangUse& use = program_.gang_uses[member.uses.first + u];
-        const Orbits& orbits = use.on == GangUse::On::memory ? group_.memories
-                               : use.on == GangUse::On::link ? group_.links
-                                                             : group_.switches;
-        load[{use.on, orbits.first(use.index)}] +=
-            use.numerator * images * times(orbits, use.index);
-      }
+      const auto begin = program_.gang_uses.begin() + member.uses.first;
+      to.gang_uses.insert(to.gang_uses.end(), begin, begin + member.uses.count);
+      uses.count += member.uses.count;
     }
-    gang.denominator *= ranks_;
-    first.uses = {.first = static_cast<std::uint32_t>(to.gang_uses.size()),
-                  .count = static_cast<std::uint32_t>(load.size())};
-    for (const auto& [resource, numerator] : load) {
-      to.gang_uses.push_back(
-          {.on = resource.first, .index = resource.second, .numerator = numerator});
-    }
+    first.uses = uses;
+    gang.members_folded = gang.members.count;
     gang.members = {.first = static_cast<std::uint32_t>(to.gang_members.size()), .count = 1};
     to.gang_members.push_back(first);
-    gang.posts = fold_gang_posts(gang);
+    gang.posts = fold_gang_posts(program_.gangs[id.value()]);
     gang_[id.value()] = static_cast<std::uint32_t>(to.gangs.size());
     to.gangs.push_back(gang);
     return GangId(gang_[id.value()]);
   }
 
-  // Of each chunk's posts those to the first rank; the others are its images.
+  // Of each chunk's posts those to the first rank; the others are its images. Where chunks differ in
+  // how many those are all stay: nobody waits for the others' signals any more.
   Slice fold_gang_posts(const Gang& gang) {
     Program& to = out_->program;
+    const std::vector<SignalPost> all(program_.posts.begin() + gang.posts.first,
+                                      program_.posts.begin() + gang.posts.first + gang.posts.count);
+    const auto ours = [&](const SignalPost& post) {
+      return program_.signals[post.signal.value()].owner.value() == home_;
+    };
+    for (const SignalPost& post : all) {
+      if (signal_[post.signal.value()] == kUnmapped) continue;
+      const std::uint32_t owner = owner_of(program_.signals[post.signal.value()].owner);
+      const bool member = owner != kUnmapped && is_member(gang, view_.ranks[owner]);
+      if (!member) why_ = "a gang posts to a rank that is not its member";
+    }
+    const auto chunks = static_cast<std::size_t>(gang.chunks);
+    const std::size_t each = all.size() / chunks;
+    std::vector<std::size_t> kept(chunks, 0);
+    for (std::size_t p = 0; p < each * chunks; ++p) kept[p / each] += ours(all[p]) ? 1U : 0U;
+    const bool even = std::all_of(kept.begin(), kept.end(),
+                                  [&](std::size_t count) { return count == kept.front(); });
     Slice folded{.first = static_cast<std::uint32_t>(to.posts.size()), .count = 0};
-    for (std::uint32_t p = 0; p < gang.posts.count; ++p) {
-      const SignalPost& post = program_.posts[gang.posts.first + p];
-      if (program_.signals[post.signal.value()].owner.value() != home_) continue;
+    for (const SignalPost& post : all) {
+      if (even && !ours(post)) continue;
       to.posts.push_back(post);
       ++folded.count;
     }
     return folded;
+  }
+
+  [[nodiscard]] bool is_member(const Gang& gang, RankId rank) const {
+    const auto* const first = program_.gang_members.data() + gang.members.first;
+    return std::any_of(first, first + gang.members.count,
+                       [&](const GangMember& member) { return member.rank == rank; });
   }
 
   const Machine& machine_;
@@ -362,6 +351,7 @@ Folded fold(const Machine& machine, const Program& program) {
   const RankView view = view_ranks(machine, program);
   folded.refused = view.refused;
   if (folded.refused.empty() && view.ranks.size() < 2) folded.refused = "there is one rank";
+  if (folded.refused.empty()) folded.refused = shared_by_ranks(machine, program, view);
   if (folded.refused.empty()) {
     const auto group = find_group(machine, program, view, folded.refused);
     if (group) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's half of a symmetry: call by call, kernel by kernel, in their own order.
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -30,8 +31,85 @@ bool Symmetry::threads_agree(std::uint32_t from, std::uint32_t to) {
     return fail(fmt::format("one of ranks {} and {} makes no call", a, b));
   }
   if (t == kUnmapped) return true;
-  if (calls_agree(program_.threads[t].commands, program_.threads[u].commands)) return true;
-  return fail(fmt::format("the calls of ranks {} and {} differ", a, b));
+  const Process& p = machine_.processes[program_.threads[t].process.value()];
+  const Process& q = machine_.processes[program_.threads[u].process.value()];
+  if (p.launch_cost != q.launch_cost || p.graph_launch_cost != q.graph_launch_cost) {
+    return fail(fmt::format("the host threads of ranks {} and {} differ", a, b));
+  }
+  if (!calls_agree(program_.threads[t].commands, program_.threads[u].commands)) {
+    return fail(fmt::format("the calls of ranks {} and {} differ", a, b));
+  }
+  from_ = from;
+  return ways_agree(program_.threads[t].commands);
+}
+
+// ---- ways of posts: as long as those of their images
+
+bool Symmetry::ways_agree(const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    bool same = true;
+    if (const auto* post = std::get_if<Post>(&command.call)) same = way_agrees(post->post);
+    if (const auto* message = std::get_if<Message>(&command.call)) same = way_agrees(message->post);
+    if (const auto* launch = std::get_if<Launch>(&command.call)) {
+      same = ways_of_kernel_agree(launch->kernel);
+    }
+    if (const auto* graph = std::get_if<GraphLaunch>(&command.call)) {
+      same = ways_agree(program_.graphs[graph->graph.value()].commands);
+    }
+    if (!same) return false;
+  }
+  return true;
+}
+
+bool Symmetry::ways_of_kernel_agree(KernelId id) {
+  looked_at_.resize(program_.kernels.size(), kUnmapped);
+  if (looked_at_[id.value()] == from_) return true;
+  looked_at_[id.value()] = from_;
+  const Slice& roles = program_.kernels[id.value()].roles;
+  for (std::uint32_t r = roles.first; r < roles.first + roles.count; ++r) {
+    const Slice& ranges = program_.roles[r].ranges;
+    for (std::uint32_t k = ranges.first; k < ranges.first + ranges.count; ++k) {
+      if (!ways_of_posts_agree(program_.ranges[k].posts)) return false;
+    }
+  }
+  return true;
+}
+
+bool Symmetry::ways_of_posts_agree(const Slice& posts) {
+  for (std::uint32_t p = posts.first; p < posts.first + posts.count; ++p) {
+    if (!way_agrees(program_.posts[p])) return false;
+  }
+  return true;
+}
+
+// The latency of the first route from each memory to each other; none where there is none.
+void Symmetry::list_ways() {
+  const std::size_t memories = machine_.memories.size();
+  ways_.assign(memories * memories, std::nullopt);
+  for (const Route& route : machine_.routes) {
+    if (route.kind != Route::Kind::unicast) continue;
+    auto& way = ways_[route.sources.front().value() * memories + route.targets.front().value()];
+    if (!way) way = route.latency;
+  }
+}
+
+bool Symmetry::way_agrees(const SignalPost& post) {
+  const auto home = [&](std::uint32_t number) {
+    return machine_.devices[machine_.ranks[view_.ranks[number].value()].device.value()].memory;
+  };
+  const MemoryId owner = program_.signals[post.signal.value()].owner;
+  const MemoryId mine = home(from_);
+  if (owner == mine) return true;
+  if (ways_.empty()) list_ways();
+  const std::size_t memories = machine_.memories.size();
+  const auto way = [&](std::uint32_t a, std::uint32_t b) { return ways_[a * memories + b]; };
+  if (way(mine.value(), owner.value()) ==
+      way(home(ranks_[from_]).value(), memories_(owner.value()))) {
+    return true;
+  }
+  return fail(fmt::format("the ways from rank {} to memory {} \"{}\" and from its image differ",
+                          view_.ranks[from_].value(), owner.value(),
+                          machine_.memories[owner.value()].name));
 }
 
 bool Symmetry::calls_agree(const std::vector<Command>& a, const std::vector<Command>& b) {
@@ -130,18 +208,19 @@ bool Symmetry::post(const SignalPost& a, const SignalPost& b) {
 }
 
 bool Symmetry::kernel(KernelId a, KernelId b) {
+  // Ranks may launch kernels of their own where others share one: what counts is what they hold.
   bool fresh = false;
-  if (!kernels_.learn(a.value(), b.value(), fresh)) {
-    // Ranks may launch kernels of their own where others share one.
-    return a == b;
-  }
-  if (!fresh) return true;
+  if (kernels_.learn(a.value(), b.value(), fresh) && !fresh) return true;
   const Kernel& x = program_.kernels[a.value()];
   const Kernel& y = program_.kernels[b.value()];
   if (x.ctas != y.ctas || x.cluster != y.cluster || !(x.footprint == y.footprint) ||
       x.prologue != y.prologue || x.roles.count != y.roles.count ||
       x.gang.has_value() != y.gang.has_value() || x.trigger_after_tiles != y.trigger_after_tiles) {
     return false;
+  }
+  if (machine_.control.launch_jitter.ps() > 0 && x.label != y.label) {
+    return fail(fmt::format("kernels {} and {} have labels of their own, and so would their races",
+                            a.value(), b.value()));
   }
   return x.gang ? gang(*x.gang, *y.gang) : roles(x, y);
 }
@@ -167,8 +246,7 @@ bool Symmetry::range(const TileRange& a, const TileRange& b) {
   if (a.tiles != b.tiles || a.sm_time != b.sm_time || !(a.demand == b.demand) ||
       a.l2_bytes != b.l2_bytes || a.traffic.count != b.traffic.count ||
       a.waits.count != b.waits.count || a.posts.count != b.posts.count ||
-      a.posts_per_tile != b.posts_per_tile || a.fluid_time != b.fluid_time ||
-      a.share_bytes != b.share_bytes) {
+      a.posts_per_tile != b.posts_per_tile || a.fluid_time != b.fluid_time) {
     return false;
   }
   for (std::uint32_t i = 0; i < a.traffic.count; ++i) {
@@ -234,18 +312,24 @@ bool Symmetry::gang(GangId a, GangId b) {
 bool Symmetry::gang_posts_agree(GangId a, GangId b) {
   const Gang& x = program_.gangs[a.value()];
   const Gang& y = program_.gangs[b.value()];
+  using Told = std::tuple<std::uint32_t, SignalPost::Kind, std::uint64_t>;
   const std::uint32_t each = x.posts.count / static_cast<std::uint32_t>(x.chunks);
-  for (std::uint32_t p = 0; p < x.posts.count; ++p) {
-    const SignalPost& s = program_.posts[x.posts.first + p];
-    if (!signals_.knows(s.signal.value())) continue;
-    const std::uint32_t chunk = p / each;
-    bool found = false;
-    for (std::uint32_t q = chunk * each; q < (chunk + 1) * each && !found; ++q) {
-      const SignalPost& t = program_.posts[y.posts.first + q];
-      found =
-          t.signal.value() == signals_(s.signal.value()) && t.kind == s.kind && t.value == s.value;
+  for (std::uint32_t begin = 0; begin < each * static_cast<std::uint32_t>(x.chunks);
+       begin += each) {
+    std::vector<Told> mine, theirs;
+    for (std::uint32_t p = begin; p < begin + each; ++p) {
+      const SignalPost& s = program_.posts[x.posts.first + p];
+      const SignalPost& t = program_.posts[y.posts.first + p];
+      // What nobody waits for may go anywhere.
+      if (signals_.knows(s.signal.value())) {
+        mine.emplace_back(signals_(s.signal.value()), s.kind, s.value);
+      }
+      if (signals_.is_image(t.signal.value()))
+        theirs.emplace_back(t.signal.value(), t.kind, t.value);
     }
-    if (!found) return fail(fmt::format("the posts of gang {} differ", a.value()));
+    std::sort(mine.begin(), mine.end());
+    std::sort(theirs.begin(), theirs.end());
+    if (mine != theirs) return fail(fmt::format("the posts of gang {} differ", a.value()));
   }
   return true;
 }

@@ -59,7 +59,11 @@ RankView view_ranks(const Machine& machine, const Program& program) {
     };
     note_all(program.threads[t].commands, note_all);
     if (!view.refused.empty()) return view;
-    if (serves == kUnmapped) continue;
+    if (serves == kUnmapped) {
+      if (program.threads[t].commands.empty()) continue;
+      view.refused = fmt::format("host thread {} serves no rank", t);
+      return view;
+    }
     if (view.thread_of[serves] != kUnmapped) {
       view.refused =
           fmt::format("rank {} is served by several host threads", view.ranks[serves].value());
@@ -211,7 +215,12 @@ bool Symmetry::route(RouteId a, RouteId b) {
     return fail(differ);
   }
   if (x.nic) {
-    if (!nics_.learn(x.nic->value(), y.nic->value(), fresh)) return fail(differ);
+    const Nic& n = machine_.nics[x.nic->value()];
+    const Nic& m = machine_.nics[y.nic->value()];
+    if (!nics_.learn(x.nic->value(), y.nic->value(), fresh) || n.message_cost != m.message_cost ||
+        n.queue_pairs != m.queue_pairs) {
+      return fail(differ);
+    }
   }
   if (x.kind == Route::Kind::unicast) {
     if (!memory(x.sources.front(), y.sources.front()) ||

@@ -21,6 +21,7 @@ class IdMap {
   /// Adds `from` -> `to`; false if that contradicts what is known. `fresh`: it was not known.
   bool learn(std::uint32_t from, std::uint32_t to, bool& fresh);
   [[nodiscard]] bool knows(std::uint32_t from) const { return image_[from] != kUnmapped; }
+  [[nodiscard]] bool is_image(std::uint32_t to) const { return source_[to] != kUnmapped; }
   /// What is not known stays where it is.
   [[nodiscard]] std::uint32_t operator()(std::uint32_t from) const {
     return knows(from) ? image_[from] : from;
@@ -84,6 +85,11 @@ class Symmetry {
   bool range(const TileRange& a, const TileRange& b);
   bool gang(GangId a, GangId b);
   bool gang_posts_agree(GangId a, GangId b);
+  bool ways_agree(const std::vector<Command>& commands);
+  void list_ways();
+  bool way_agrees(const SignalPost& post);
+  bool ways_of_posts_agree(const Slice& posts);
+  bool ways_of_kernel_agree(KernelId id);
   void learn_links(const Route& route);
 
   const Machine& machine_;
@@ -102,6 +108,9 @@ class Symmetry {
   IdMap kernels_;
   IdMap gangs_;
   IdMap graphs_;
+  std::vector<std::optional<Duration>> ways_;  // [from][to] memory
+  std::uint32_t from_ = 0;                     // the rank's number whose calls are looked at
+  std::vector<std::uint32_t> looked_at_;       // the rank, by kernel: its posts' ways were
   std::optional<std::string> why_;
 };
 

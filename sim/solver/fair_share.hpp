@@ -171,7 +171,7 @@ class FairShare {
   void scale_weights();
   [[nodiscard]] bool scale_exactly();
   void scale_rounded();
-  [[nodiscard]] int widest_use(const Activity& activity) const;
+  [[nodiscard]] int bits_of_sums() const;
   void fill();
   [[nodiscard]] FillLevel lowest_level();
   bool stop_at_caps(const FillLevel& level);

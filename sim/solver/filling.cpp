@@ -105,13 +105,25 @@ void FairShare::scale_weights() {
   }
 }
 
-// Bits of the largest amount that all copies of an activity use.
-int FairShare::widest_use(const Activity& activity) const {
-  std::uint64_t most = 0;
-  for (std::uint32_t u = activity.first_use; u < activity.first_use + activity.use_count; ++u) {
-    most = std::max(most, uses_[u].amount);
+// Bits of the largest sum of weights x uses of a resource: the same for p activities and for one
+// that stands for them with p times their uses.
+int FairShare::bits_of_sums() const {
+  constexpr int kHalf = 31;
+  constexpr std::uint64_t kLow = (std::uint64_t{1} << kHalf) - 1;
+  int most = 0;
+  for (const std::uint32_t index : component_resources_) {
+    UInt128 high = 0;
+    UInt128 low = 0;
+    for (const Member& member : resources_[index].members) {
+      const Activity& activity = activities_[member.activity];
+      const UInt128 copies = UInt128{uses_[member.use].amount} * activity.multiplicity;
+      high += copies * (activity.scaled_weight >> kHalf);
+      low += copies * (activity.scaled_weight & kLow);
+    }
+    high += low >> kHalf;
+    most = std::max(most, high != 0 ? bit_length(high) + kHalf : bit_length(low));
   }
-  return bit_length(most) + bit_length(activity.multiplicity);
+  return most;
 }
 
 // By the least common denominator, if that fits.
@@ -127,12 +139,10 @@ bool FairShare::scale_exactly() {
   for (const std::uint32_t index : component_) {
     Activity& activity = activities_[index];
     const UInt128 scaled = common / activity.weight_denominator * activity.weight;
-    const int bits = bit_length(scaled);
-    if (bits > kWeightBits) return false;
-    if (bits + widest_use(activity) + bit_length(component_.size()) > kSumBits) return false;
+    if (bit_length(scaled) > kWeightBits) return false;
     activity.scaled_weight = static_cast<std::uint64_t>(scaled);
   }
-  return true;
+  return bits_of_sums() <= kSumBits;
 }
 
 // By the largest power of two that fits, rounded down.
@@ -141,13 +151,17 @@ void FairShare::scale_rounded() {
   for (const std::uint32_t index : component_) {
     const Activity& activity = activities_[index];
     const int own = bit_length(activity.weight) - bit_length(activity.weight_denominator) + 1;
-    shift = std::min({shift, kWeightBits - own, 126 - bit_length(activity.weight),
-                      kSumBits - own - widest_use(activity) - bit_length(component_.size())});
+    shift = std::min({shift, kWeightBits - own, 126 - bit_length(activity.weight)});
   }
-  for (const std::uint32_t index : component_) {
-    Activity& activity = activities_[index];
-    const UInt128 scaled = (UInt128{activity.weight} << shift) / activity.weight_denominator;
-    activity.scaled_weight = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scaled));
+  for (;;) {
+    for (const std::uint32_t index : component_) {
+      Activity& activity = activities_[index];
+      const UInt128 scaled = (UInt128{activity.weight} << shift) / activity.weight_denominator;
+      activity.scaled_weight = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scaled));
+    }
+    const int over = bits_of_sums() - kSumBits;
+    if (over <= 0 || shift == 0) return;
+    shift = std::max(0, shift - over);
   }
 }
 

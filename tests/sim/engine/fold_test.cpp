@@ -162,5 +162,124 @@ TEST(Fold, AThreadOfSeveralRanksIsRefused) {
   EXPECT_THAT(fold(machine, b.finish()).refused, HasSubstr("serves several ranks"));
 }
 
+TEST(Fold, AnEventOfAnotherRankIsRefused) {
+  const Machine machine = fabric(2);
+  ProgramBuilder b;
+  const EventId events[] = {b.event(), b.event()};
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    const StreamId stream = b.stream(RankId(r));
+    const StreamId other = b.stream(RankId(r));
+    b.thread(ProcessId(r)).record(stream, events[r]).wait(other, events[1 - r]);
+  }
+  EXPECT_THAT(fold(machine, b.finish()).refused,
+              HasSubstr("rank 0 waits for event 1, which another rank records"));
+}
+
+TEST(Fold, AQueuePairOfTwoRanksIsRefused) {
+  Machine machine = fabric(2);
+  machine.nics.push_back({.name = "nic", .queue_pairs = 2});
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    machine.routes[lab::route(machine, r, 1 - r).value()].nic = NicId(0);
+  }
+  for (const bool same : {false, true}) {
+    ProgramBuilder b;
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      const SignalId signal = b.signal(MemoryId(1 - r));
+      b.thread(ProcessId(r))
+          .message(b.stream(RankId(r)), lab::route(machine, r, 1 - r),
+                   same ? 0 : static_cast<int>(r), 1_MB, {.signal = signal, .from = {}});
+    }
+    const std::string refused = fold(machine, b.finish()).refused;
+    if (same) {
+      EXPECT_EQ(refused, "ranks 0 and 1 share queue pair 0 of NIC 0 \"nic\"");
+    } else {
+      EXPECT_THAT(refused, HasSubstr("the calls of ranks 0 and 1 differ"));
+    }
+  }
+}
+
+// Rank r leads the gang of r and r + 1: each rank is in two of them.
+TEST(Fold, GangsThatOverlapAreRefused) {
+  const Machine machine = fabric(3);
+  ProgramBuilder b;
+  std::vector<GangId> gangs;
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    gangs.push_back(b.gang("pair", 1_MB, 100_GBps)
+                        .member(RankId(r))
+                        .memory(MemoryId(r), 1)
+                        .member(RankId((r + 1) % 3))
+                        .memory(MemoryId((r + 1) % 3), 1)
+                        .id());
+  }
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    const KernelId leads = b.gang_kernel("leads", gangs[r], 0, 1).id();
+    const KernelId follows = b.gang_kernel("follows", gangs[(r + 2) % 3], 1, 1).id();
+    b.thread(ProcessId(r)).launch(b.stream(RankId(r)), leads).launch(b.stream(RankId(r)), follows);
+  }
+  EXPECT_THAT(fold(machine, b.finish()).refused, HasSubstr("overlap"));
+}
+
+// Nothing but a post crosses, and one of its ways is longer.
+TEST(Fold, PostsOfUnequalWaysAreRefused) {
+  Machine machine = fabric(2);
+  machine.routes[lab::route(machine, 1, 0).value()].latency = 500_ns;
+  ProgramBuilder b;
+  const SignalId flags[] = {b.signal(MemoryId(0)), b.signal(MemoryId(1))};
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    const StreamId stream = b.stream(RankId(r));
+    b.thread(ProcessId(r))
+        .post(stream, {.signal = flags[1 - r], .from = {}})
+        .wait(stream, flags[r], 1);
+  }
+  EXPECT_THAT(fold(machine, b.finish()).refused, HasSubstr("the ways from rank"));
+}
+
+// A kernel that ranks share works on the first one's memory for all of them.
+TEST(Fold, AKernelThatStaysWithOneRankIsRefused) {
+  const Machine machine = fabric(2);
+  ProgramBuilder b;
+  const auto kernel = [&](std::uint32_t memory) {
+    return b.kernel("gemm", 2)
+        .role(Purpose::compute, TileOrder::static_shares)
+        .range(2, 5_us)
+        .memory(MemoryId(memory), 1_MB)
+        .id();
+  };
+  const KernelId own[] = {kernel(0), kernel(1)};
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    const StreamId stream = b.stream(RankId(r));
+    b.thread(ProcessId(r)).launch(stream, own[r]).launch(stream, own[0]);
+  }
+  EXPECT_NE(fold(machine, b.finish()).refused, "");
+}
+
+TEST(Fold, AHostThreadThatServesNoRankIsRefused) {
+  const Machine machine = fabric(2);
+  ProgramBuilder b;
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    b.thread(ProcessId(r)).copy(b.stream(RankId(r)), 0, lab::route(machine, r, 1 - r), 1_MB);
+  }
+  b.thread(ProcessId(0)).host_delay(1_ms);
+  EXPECT_EQ(fold(machine, b.finish()).refused, "host thread 2 serves no rank");
+}
+
+// Races are told apart by labels: kernels that race must be called alike on all ranks.
+TEST(Fold, LabelsOfTheirOwnAreRefusedWhereKernelsMayRace) {
+  for (const Duration jitter : {0_us, 1_us}) {
+    Machine machine = fabric(2);
+    machine.control.launch_jitter = jitter;
+    ProgramBuilder b;
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      const KernelId kernel = b.kernel(r == 0 ? "left" : "right", 2)
+                                  .role(Purpose::compute, TileOrder::static_shares)
+                                  .range(2, 5_us)
+                                  .id();
+      b.thread(ProcessId(r)).launch(b.stream(RankId(r)), kernel);
+    }
+    const std::string refused = fold(machine, b.finish()).refused;
+    EXPECT_EQ(refused.empty(), jitter == Duration());
+  }
+}
+
 }  // namespace
 }  // namespace weft::sim

@@ -13,8 +13,14 @@
 
 namespace weft::sim::laws {
 
-enum class ResourceKind : std::uint8_t { memory, l2, link, fabric_switch };
+enum class ResourceKind : std::uint8_t { memory, l2, link, fabric_switch, pipe };
 using ResourceKey = std::pair<ResourceKind, std::uint32_t>;
+
+/// Of sums in double precision.
+inline constexpr double kTolerance = 1e-9;
+
+/// Thousandths of an SM's pipe times picoseconds, a second.
+inline constexpr double kPipeUnits = 1e15;
 
 /// What one unit of progress of one copy asks for.
 struct Asks {
@@ -37,6 +43,7 @@ struct SharedActivity {
   std::optional<std::uint32_t> range;  ///< set where CTAs do tiles of it, not a flow
   int ctas = 0;
   std::optional<std::uint32_t> gang;
+  std::vector<PipeShare> pipes;  ///< of contended SMs
   Asks asks;
 
   [[nodiscard]] TimePoint start() const { return steps.front().from; }
@@ -46,11 +53,22 @@ struct SharedActivity {
   [[nodiscard]] double tolerance() const;
 };
 
+/// Whether every shared resource is shared and bytes take time.
+bool all_shared(const Effects& effects);
+
 /// Capacity of a resource in this run; none: not modelled.
 std::optional<double> capacity_of(const RecordedRun& run, const ResourceKey& key);
 
-/// Whether the pipes of SMs are shared in this run: their part of a weight is not in the records.
-bool shares_sms(const RecordedRun& run);
+/// CTAs that wait on contended SMs and take their issue share meanwhile.
+struct Spin {
+  PipeShare share;
+  TimePoint to;
+};
+std::vector<Spin> spins_of(const RecordedRun& run);
+
+/// How many SMs a shared pipe stands for, by moment: its number is reused.
+using PipeSizes = std::map<std::uint32_t, std::map<TimePoint, int>>;
+PipeSizes pipe_sizes(const RecordedRun& run);
 
 /// All shared activities; breaches name rate records that make no sense.
 std::vector<SharedActivity> shared_activities(const RecordedRun& run, Breaches& breaches);

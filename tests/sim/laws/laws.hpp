@@ -27,6 +27,9 @@ Breaches bytes_are_conserved(const RecordedRun& run);
 /// resource where no other has a larger weighted rate.
 Breaches rates_are_max_min(const RecordedRun& run);
 
+/// The rates of every moment are those that filling by hand gives: slow, so not among all().
+Breaches rates_equal_filling(const RecordedRun& run);
+
 /// The critical path's segments abut from 0 to the makespan, and what they call work is work.
 Breaches critical_path_abuts(const RecordedRun& run);
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs: laws, relabelling, numbering, time scaling. A failure prints its seed; one seed
 // again: --gtest_filter=*RandomProgram*/<seed>.
-#include <algorithm>
 #include <map>
-#include <numeric>
-#include <random>
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -47,7 +44,8 @@ class RandomProgram : public testing::TestWithParam<std::uint64_t> {
 
 TEST_P(RandomProgram, ObeysTheLaws) {
   const Assembled made = assemble(drawn());
-  run_lawfully(made.machine, made.program, at(Fidelity::contended));
+  const RecordedRun run = run_lawfully(made.machine, made.program, at(Fidelity::contended));
+  EXPECT_EQ(rates_equal_filling(run), Breaches());
 }
 
 // With one compute engine a rank, a kernel that waits can keep out the one that posts: a deadlock
@@ -69,15 +67,29 @@ TEST_P(RandomProgram, ObeysTheLawsAtEveryFidelity) {
   }
 }
 
-TEST_P(RandomProgram, EachEffectObeysTheLawsWhenSwitchedOff) {
+TEST_P(RandomProgram, EachEffectObeysTheLawsWhenSwitchedAlone) {
   const Assembled made = assemble(drawn());
-  for (const auto effect :
-       {&Effects::residency, &Effects::sm_share, &Effects::hbm_share, &Effects::link_share,
-        &Effects::transport, &Effects::launch_and_sync, &Effects::imbalance}) {
+  for (const EffectSwitch& its : kSwitches) {
+    SCOPED_TRACE(its.name);
     RunOptions options = at(Fidelity::contended);
-    options.effects.*effect = false;
-    run_lawfully(made.machine, made.program, options);
+    options.effects.*its.effect = false;
+    EXPECT_NO_THROW(run_lawfully(made.machine, made.program, options));
   }
+}
+
+// Each outcome of its races is a run like any other, and comes again.
+TEST_P(RandomProgram, EachModeObeysTheLaws) {
+  const Assembled made = assemble(drawn());
+  const ModesResult result = run_modes(made.machine, made.program);
+  double shares = 0;
+  for (const Mode& mode : result.modes) {
+    RunOptions options = at(Fidelity::contended);
+    options.races = mode.choices;
+    const RecordedRun run = run_lawfully(made.machine, made.program, options);
+    EXPECT_EQ(run.result.end.ps(), mode.result.end.ps());
+    shares += mode.share;
+  }
+  EXPECT_NEAR(shares, 1, 1e-12);
 }
 
 TEST_P(RandomProgram, RunsTheSameTwice) {
@@ -89,12 +101,8 @@ TEST_P(RandomProgram, RunsTheSameTwice) {
 }
 
 TEST_P(RandomProgram, NamesOfRanksDecideNothing) {
-  Assembly relabelled;
-  relabelled.place_of_rank.resize(drawn().ranks.size());
-  std::iota(relabelled.place_of_rank.begin(), relabelled.place_of_rank.end(), 0);
-  std::reverse(relabelled.place_of_rank.begin(), relabelled.place_of_rank.end());
   const Assembled made = assemble(drawn());
-  const Assembled other = assemble(drawn(), relabelled);
+  const Assembled other = assemble(drawn(), relabelled(drawn()));
   EXPECT_EQ(outcome(made, record(made.machine, made.program)),
             outcome(other, record(other.machine, other.program)));
 }

@@ -4,50 +4,52 @@
 #include <random>
 
 #include "sim/program_builder.hpp"
-#include "tests/sim/laws/random_program.hpp"
+#include "tests/sim/laws/random_machine.hpp"
 
 namespace weft::sim::laws {
 
 namespace {
 
+// The logical rank at each place.
+std::vector<int> ranks_in_place(const Case& drawn, const Assembly& how) {
+  std::vector<int> at(drawn.ranks.size());
+  std::iota(at.begin(), at.end(), 0);
+  for (std::size_t r = 0; r < how.place_of_rank.size(); ++r) {
+    at[static_cast<std::size_t>(how.place_of_rank[r])] = static_cast<int>(r);
+  }
+  return at;
+}
+
 class Assembler {
  public:
-  Assembler(const Case& drawn, const Assembly& how) : case_(drawn), how_(how) {
-    const std::size_t ranks = case_.ranks.size();
-    place_ = how.place_of_rank;
-    if (place_.empty()) {
-      place_.resize(ranks);
-      std::iota(place_.begin(), place_.end(), 0);
-    }
-    rank_at_.resize(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) {
-      rank_at_[static_cast<std::size_t>(place_[r])] = static_cast<int>(r);
+  Assembler(const Case& drawn, const Assembly& how)
+      : case_(drawn),
+        how_(how),
+        rank_at_(ranks_in_place(drawn, how)),
+        place_(drawn.ranks.size()),
+        machine_(drawn, how, rank_at_) {
+    for (std::size_t place = 0; place < rank_at_.size(); ++place) {
+      place_[static_cast<std::size_t>(rank_at_[place])] = static_cast<std::uint32_t>(place);
     }
   }
 
   Assembled assemble() {
-    make_machine();
     make_names();
     for (const int kernel : order_of(case_.kernels.size(), 3)) make_kernel(kernel);
     for (const int rank : rank_at_) make_thread(rank);
-    Assembled made{.machine = machine_, .program = builder_.finish(), .rank_of_thread = rank_at_};
-    return made;
+    return {
+        .machine = machine_.machine(), .program = builder_.finish(), .rank_of_thread = rank_at_};
   }
 
  private:
   using Kind = OperationCase::Kind;
-  static constexpr int kThreads = 2048;
-  static constexpr int kRegisters = 65536;
-  static constexpr std::int64_t kSharedMemory = 228 * 1024;
-  static constexpr std::int64_t kNicBytesPerSecond = 25'000'000'000;
 
   [[nodiscard]] std::uint32_t place(int rank) const {
-    return static_cast<std::uint32_t>(place_[static_cast<std::size_t>(rank)]);
+    return place_[static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] Duration time(std::int64_t ps) const {
     return Duration::from_ps(ps * how_.time_scale);
   }
-  [[nodiscard]] Duration time(Duration d) const { return d * how_.time_scale; }
   [[nodiscard]] Bytes size(std::int64_t bytes) const {
     return Bytes::from(bytes * how_.time_scale);
   }
@@ -65,152 +67,12 @@ class Assembler {
     return order;
   }
 
-  void make_machine() {
-    const auto planes = static_cast<std::uint32_t>(case_.planes);
-    machine_.name = "drawn";
-    ControlLatency control = case_.control;
-    for (Duration* d : {&control.launch, &control.kernel_drain, &control.event_hop,
-                        &control.signal_same_sm, &control.signal_same_device, &control.signal_peer,
-                        &control.signal_host, &control.stream_memory_op}) {
-      *d = time(*d);
-    }
-    machine_.control = control;
-    for (std::uint32_t p = 0; p < planes; ++p) {
-      Switch plane;
-      plane.name = "plane";
-      plane.multicasts = true;
-      plane.reduces = true;
-      if (case_.plane_capacity > 0) plane.capacity = rate(case_.plane_capacity);
-      machine_.switches.push_back(plane);
-    }
-    for (const int rank : rank_at_) make_rank(case_.ranks[static_cast<std::size_t>(rank)]);
-    make_routes();
-  }
-
-  void make_rank(const RankCase& drawn) {
-    const auto at = static_cast<std::uint32_t>(machine_.devices.size());
-    Device device{.name = "device",
-                  .sms = {.sms_per_gpc = drawn.sms_per_gpc,
-                          .per_sm = {.threads = kThreads,
-                                     .registers = kRegisters,
-                                     .shared_memory = Bytes::from(kSharedMemory),
-                                     .cta_slots = drawn.cta_slots}},
-                  .memory = MemoryId(at),
-                  .l2 = rate(drawn.l2),
-                  .engines = {},
-                  .interference = {}};
-    for (const RankCase::Engine& engine : drawn.engines) {
-      TransportEngine made;
-      made.start_cost = time(engine.start_cost);
-      made.concurrency = engine.concurrency;
-      if (engine.rate > 0) made.rate = rate(engine.rate);
-      made.weight_milli_ctas = engine.weight;
-      device.engines.push_back(made);
-    }
-    machine_.devices.push_back(device);
-    machine_.memories.push_back({.name = "hbm",
-                                 .device = DeviceId(at),
-                                 .bandwidth = rate(drawn.hbm),
-                                 .size = Bytes::from(std::int64_t{1} << 40)});
-    machine_.processes.push_back({.name = "process",
-                                  .launch_cost = time(drawn.launch_cost),
-                                  .graph_launch_cost = time(drawn.launch_cost),
-                                  .max_connections = drawn.max_connections});
-    machine_.ranks.push_back({.device = DeviceId(at), .process = ProcessId(at), .sms_per_gpc = {}});
-    machine_.nics.push_back({.name = "nic", .queue_pairs = 1, .message_cost = time(500'000)});
-    for (int p = 0; p < case_.planes; ++p) {
-      for (int way = 0; way < 2; ++way) {
-        machine_.links.push_back({.name = "port",
-                                  .capacity_per_direction = rate(drawn.port / case_.planes),
-                                  .latency = time(case_.hop_latency)});
-      }
-    }
-    machine_.links.push_back({.name = "rail",
-                              .capacity_per_direction = rate(kNicBytesPerSecond),
-                              .latency = time(case_.hop_latency)});
-  }
-
-  // Links of a rank: out and in of each plane, then its rail.
-  [[nodiscard]] std::uint32_t link(std::uint32_t at, int plane, int way) const {
-    return at * static_cast<std::uint32_t>(2 * case_.planes + 1) +
-           static_cast<std::uint32_t>(2 * plane + way);
-  }
-  [[nodiscard]] std::uint32_t rail(std::uint32_t at) const { return link(at, case_.planes, 0); }
-  [[nodiscard]] std::uint32_t ranks() const {
-    return static_cast<std::uint32_t>(case_.ranks.size());
-  }
-
-  // Routes: [from][to] by the planes, then [from][to] by rails, then [from] to all others.
-  void make_routes() {
-    for (std::uint32_t from = 0; from < ranks(); ++from) {
-      for (std::uint32_t to = 0; to < ranks(); ++to) {
-        Route route = make_route(from, {to});
-        if (from == to) {
-          route.shares.clear();
-          route.denominator = 1;
-          route.latency = {};
-        }
-        machine_.routes.push_back(route);
-      }
-    }
-    for (std::uint32_t from = 0; from < ranks(); ++from) {
-      for (std::uint32_t to = 0; to < ranks(); ++to) {
-        Route route;
-        route.name = "rail";
-        route.sources = {MemoryId(from)};
-        route.targets = {MemoryId(to)};
-        route.shares = {{.on = RouteShare::On::link, .index = rail(from)}};
-        if (from != to) route.shares.push_back({.on = RouteShare::On::link, .index = rail(to)});
-        route.latency = time(2 * case_.hop_latency);
-        route.nic = NicId(from);
-        machine_.routes.push_back(route);
-      }
-    }
-    for (std::uint32_t from = 0; from < ranks(); ++from) {
-      std::vector<std::uint32_t> others;
-      for (std::uint32_t to = 0; to < ranks(); ++to) {
-        if (to != from) others.push_back(to);
-      }
-      if (others.empty()) others.push_back(from);
-      Route route = make_route(from, others);
-      if (others.size() > 1) route.kind = Route::Kind::multicast;
-      machine_.routes.push_back(route);
-    }
-  }
-
-  [[nodiscard]] Route make_route(std::uint32_t from, const std::vector<std::uint32_t>& to) const {
-    Route route;
-    route.name = "planes";
-    route.sources = {MemoryId(from)};
-    route.denominator = case_.planes;
-    route.latency = time(2 * case_.hop_latency);
-    for (int p = 0; p < case_.planes; ++p) {
-      route.shares.push_back({.on = RouteShare::On::link, .index = link(from, p, 0)});
-      route.shares.push_back(
-          {.on = RouteShare::On::fabric_switch, .index = static_cast<std::uint32_t>(p)});
-      for (const std::uint32_t target : to) {
-        route.shares.push_back({.on = RouteShare::On::link, .index = link(target, p, 1)});
-      }
-    }
-    for (const std::uint32_t target : to) route.targets.emplace_back(target);
-    return route;
-  }
-
-  [[nodiscard]] RouteId route(int from, int to) const {
-    return RouteId(place(from) * ranks() + place(to));
-  }
-  [[nodiscard]] RouteId rail_route(int from, int to) const {
-    return RouteId((ranks() + place(from)) * ranks() + place(to));
-  }
-  [[nodiscard]] RouteId multicast_route(int from) const {
-    return RouteId(2 * ranks() * ranks() + place(from));
-  }
-
   void make_names() {
     signals_.assign(case_.signal_owner.size(), SignalId(0));
     for (const int s : order_of(case_.signal_owner.size(), 1)) {
       const auto at = static_cast<std::size_t>(s);
-      signals_[at] = builder_.signal(MemoryId(place(case_.signal_owner[at])));
+      const std::optional<int>& owner = case_.signal_owner[at];
+      signals_[at] = builder_.signal(owner ? machine_.memory(*owner) : machine_.host());
     }
     events_.assign(static_cast<std::size_t>(case_.events), EventId(0));
     for (const int e : order_of(events_.size(), 2)) {
@@ -230,15 +92,17 @@ class Assembler {
     GangWriter writer = builder_.gang("gang", size(gang.bytes), rate(gang.cap));
     writer.start_latency(time(gang.start_latency)).denominator(case_.planes);
     std::vector<SignalPost> posts;
-    if (gang.posts) {
-      posts.assign(static_cast<std::size_t>(gang.chunks),
-                   {.signal = signals_[static_cast<std::size_t>(*gang.posts)], .from = {}});
+    for (int chunk = 0; chunk < gang.chunks; ++chunk) {
+      for (const int signal : gang.posts) {
+        posts.push_back({.signal = signals_[static_cast<std::size_t>(signal)], .from = {}});
+      }
     }
     writer.chunks(gang.chunks, posts);
     for (const int rank : gang.ranks) {
-      writer.member(RankId(place(rank))).memory(MemoryId(place(rank)), 2 * case_.planes);
+      writer.member(RankId(place(rank)), gang.demand)
+          .memory(machine_.memory(rank), 2 * case_.planes);
       for (int p = 0; p < case_.planes; ++p) {
-        writer.link(LinkId(link(place(rank), p, 0)), 1).link(LinkId(link(place(rank), p, 1)), 1);
+        writer.link(machine_.port(rank, p, 0), 1).link(machine_.port(rank, p, 1), 1);
       }
     }
     return writer.id();
@@ -252,7 +116,8 @@ class Assembler {
       kernels_[static_cast<std::size_t>(index)] = writer.footprint(drawn.footprint).id();
       return;
     }
-    KernelWriter writer = builder_.kernel("kernel", drawn.ctas);
+    KernelWriter writer =
+        builder_.kernel(std::string(1, static_cast<char>('a' + drawn.label)), drawn.ctas);
     writer.cluster(drawn.cluster).footprint(drawn.footprint).prologue(time(drawn.prologue));
     if (drawn.trigger_after) writer.trigger_after(*drawn.trigger_after);
     const int owner = owner_of(index);
@@ -262,6 +127,7 @@ class Assembler {
       } else {
         writer.warp_group(Purpose::compute, role.order);
       }
+      writer.spin(role.spin);
       for (const RangeCase& range : role.ranges) make_range(writer, range, owner);
     }
     kernels_[static_cast<std::size_t>(index)] = writer.id();
@@ -278,8 +144,10 @@ class Assembler {
   void make_range(KernelWriter& writer, const RangeCase& range, int owner) {
     writer.range(range.tiles, time(range.sm_time), range.demand);
     if (range.l2_bytes > 0) writer.l2(size(range.l2_bytes));
-    if (range.hbm_bytes > 0) writer.memory(MemoryId(place(owner)), size(range.hbm_bytes));
-    if (range.peer) writer.route(route(owner, *range.peer), size(range.peer_bytes));
+    if (range.hbm_bytes > 0) writer.memory(machine_.memory(owner), size(range.hbm_bytes));
+    if (range.way) {
+      writer.route(machine_.route(owner, *range.way), size(range.way_bytes), range.posted_write);
+    }
     if (range.waits) {
       writer.wait(signals_[static_cast<std::size_t>(*range.waits)], range.at_least,
                   range.run_ahead);
@@ -321,12 +189,11 @@ class Assembler {
         }
         break;
       case Kind::copy:
-        calls.copy(stream, op.engine,
-                   op.multicast ? multicast_route(op.rank) : route(op.rank, op.peer),
-                   size(op.bytes));
+        calls.copy(stream, op.engine, machine_.route(op.rank, op.way), size(op.bytes));
         break;
       case Kind::message:
-        calls.message(stream, rail_route(op.rank, op.peer), 0, size(op.bytes),
+        calls.message(stream, machine_.rail(op.rank, op.way.peer),
+                      case_.ranks[static_cast<std::size_t>(op.rank)].queue_pair, size(op.bytes),
                       {.signal = signal(), .from = {}});
         break;
       case Kind::record:
@@ -352,9 +219,9 @@ class Assembler {
 
   const Case& case_;
   Assembly how_;
-  std::vector<int> place_;
-  std::vector<int> rank_at_;  // logical rank at each place
-  Machine machine_;
+  std::vector<int> rank_at_;
+  std::vector<std::uint32_t> place_;  // of each logical rank
+  DrawnMachine machine_;
   ProgramBuilder builder_;
   std::vector<SignalId> signals_;
   std::vector<EventId> events_;

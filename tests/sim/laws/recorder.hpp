@@ -16,6 +16,7 @@ class Recorder : public RecordSink {
   void on(const CohortSpan& record) override { cohorts.push_back(record); }
   void on(const ResidencySpan& record) override { residencies.push_back(record); }
   void on(const RateChange& record) override { rates.push_back(record); }
+  void on(const PipeShare& record) override { pipes.push_back({record, rates.size()}); }
   void on(const Stall& record) override { stalls.push_back(record); }
   void on(const SignalPosted& record) override { posted.push_back(record); }
   void on(const SignalSeen& record) override { seen.push_back(record); }
@@ -24,6 +25,11 @@ class Recorder : public RecordSink {
   std::vector<CohortSpan> cohorts;
   std::vector<ResidencySpan> residencies;
   std::vector<RateChange> rates;
+  struct PipeTold {
+    PipeShare share;
+    std::size_t rates_before = 0;  ///< of `rates`, as the records came
+  };
+  std::vector<PipeTold> pipes;
   std::vector<Stall> stalls;
   std::vector<SignalPosted> posted;
   std::vector<SignalSeen> seen;
