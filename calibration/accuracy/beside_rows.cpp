@@ -12,13 +12,13 @@ namespace weft::calibration {
 
 namespace {
 
-bool is_beside(const Observation& seen) {
+bool is_beside_traffic(const Observation& seen) {
   const Case& what = seen.what();
   return !seen.published && what.operation == "gemm" && what.figure == "beside" &&
          what.background && what.shape && what.sms;
 }
 
-std::string label_of(const Case& what) {
+std::string beside_label(const Case& what) {
   const Shape& s = *what.shape;
   const Background& b = *what.background;
   return fmt::format("{} {}x{}x{} on {} beside {} {} {}, {} CTAs, {} B/s, {} B in flight",
@@ -26,12 +26,12 @@ std::string label_of(const Case& what) {
                      b.pace_bytes_per_second, b.in_flight_bytes);
 }
 
-class ProductRow final : public ErrorTableRow {
+class ProductBesideRow final : public ErrorTableRow {
  public:
   ErrorClaim claim() const override {
     return {.name = "GEMM beside traffic", .median = 0.03, .p95 = 0.08};
   }
-  bool takes(const Observation& seen) const override { return is_beside(seen); }
+  bool takes(const Observation& seen) const override { return is_beside_traffic(seen); }
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {
     std::vector<Point> points;
@@ -40,20 +40,20 @@ class ProductRow final : public ErrorTableRow {
     for (const Observation& seen : asked) {
       const auto time = predict_beside(*knowledge.machine, knowledge.profile, seen.what(),
                                        speed_permille(*seen.sample, boost));
-      if (time) points.push_back({label_of(seen.what()), *time, seen.time(), seen.held});
+      if (time) points.push_back({beside_label(seen.what()), *time, seen.time(), seen.held});
     }
     return points;
   }
 };
 
 /// Rates, as the time that a gibibyte takes.
-class TrafficRow final : public ErrorTableRow {
+class TrafficBesideRow final : public ErrorTableRow {
  public:
   ErrorClaim claim() const override {
     return {.name = "traffic over the host link beside GEMM", .median = 0.03, .p95 = 0.08};
   }
   bool takes(const Observation& seen) const override {
-    return is_beside(seen) && !seen.sample->background_bytes_per_second.empty();
+    return is_beside_traffic(seen) && !seen.sample->background_bytes_per_second.empty();
   }
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {
@@ -65,7 +65,7 @@ class TrafficRow final : public ErrorTableRow {
       std::sort(rates.begin(), rates.end());
       const std::int64_t measured = rates[rates.size() / 2];
       if (!rate || measured <= 0) continue;
-      points.push_back({label_of(seen.what()), moved / *rate,
+      points.push_back({beside_label(seen.what()), moved / *rate,
                         moved / Bandwidth::from_bytes_per_second(measured), seen.held});
     }
     return points;
@@ -75,8 +75,8 @@ class TrafficRow final : public ErrorTableRow {
 }  // namespace
 
 void add_beside_rows(ErrorRows& rows) {
-  rows.push_back(std::make_unique<ProductRow>());
-  rows.push_back(std::make_unique<TrafficRow>());
+  rows.push_back(std::make_unique<ProductBesideRow>());
+  rows.push_back(std::make_unique<TrafficBesideRow>());
 }
 
 }  // namespace weft::calibration

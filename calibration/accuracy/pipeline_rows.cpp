@@ -18,7 +18,7 @@ namespace weft::calibration {
 namespace {
 
 /// What the cases of a row have in common; empty: anything.
-struct Kind {
+struct PipelineKind {
   std::string backend, library, schedule, transport;
   enum class Margin : std::uint8_t { any, some, none } margin = Margin::any;
 };
@@ -31,7 +31,7 @@ struct Without {
 
 class PipelineRow final : public ErrorTableRow {
  public:
-  PipelineRow(ErrorClaim claim, Kind kind, bool by_mode = false, Without without = {})
+  PipelineRow(ErrorClaim claim, PipelineKind kind, bool by_mode = false, Without without = {})
       : claim_(std::move(claim)),
         kind_(std::move(kind)),
         by_mode_(by_mode),
@@ -47,7 +47,8 @@ class PipelineRow final : public ErrorTableRow {
     return !seen.published && what.figure == "D" && !what.pass && what.shape &&
            fits(kind_.backend, what.backend) && fits(kind_.library, what.library) &&
            fits(kind_.schedule, what.schedule) && fits(kind_.transport, what.transport) &&
-           (kind_.margin == Kind::Margin::any || margin == (kind_.margin == Kind::Margin::some));
+           (kind_.margin == PipelineKind::Margin::any ||
+            margin == (kind_.margin == PipelineKind::Margin::some));
   }
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {
@@ -90,7 +91,7 @@ class PipelineRow final : public ErrorTableRow {
   }
 
   ErrorClaim claim_;
-  Kind kind_;
+  PipelineKind kind_;
   bool by_mode_;
   Without without_;
 };
@@ -101,7 +102,8 @@ void add_ablations(ErrorRows& rows) {
     ErrorClaim claim{.name = "all over the host link" + what, .median = {}, .p95 = {}};
     claim.baseline = true;
     rows.push_back(std::make_unique<PipelineRow>(
-        std::move(claim), Kind{"host_link", "", "", "", Kind::Margin::any}, false, without));
+        std::move(claim), PipelineKind{"host_link", "", "", "", PipelineKind::Margin::any}, false,
+        without));
   };
   add("", {});
   const std::pair<const char*, bool sim::Effects::*> effects[] = {
@@ -128,8 +130,8 @@ void add_ablations(ErrorRows& rows) {
 }  // namespace
 
 void add_pipeline_rows(ErrorRows& rows) {
-  using Margin = Kind::Margin;
-  const auto add = [&rows](std::string name, double median, double p95, Kind kind,
+  using Margin = PipelineKind::Margin;
+  const auto add = [&rows](std::string name, double median, double p95, PipelineKind kind,
                            bool by_mode = false) {
     rows.push_back(std::make_unique<PipelineRow>(
         ErrorClaim{.name = std::move(name), .median = median, .p95 = p95}, std::move(kind),

@@ -15,14 +15,14 @@ namespace weft::calibration {
 
 namespace {
 
-using Slow = std::map<int, std::vector<double>>;  ///< by CTAs
+using SlowByCtas = std::map<int, std::vector<double>>;  ///< by CTAs
 
-std::string product_of(const Case& what) {
+std::string product_beside(const Case& what) {
   const Shape& s = *what.shape;
   return fmt::format("{} {} {} {} {}", what.library, s.m, s.n, s.k, what.sms.value_or(0));
 }
 
-bool is_beside(const Observation& seen) {
+bool is_first_beside(const Observation& seen) {
   const Case& what = seen.what();
   return !seen.published && what.figure == "beside" && what.shape && what.background &&
          what.background->order == "traffic_first" && what.background->ctas > 0;
@@ -32,23 +32,23 @@ bool is_beside(const Observation& seen) {
 std::map<std::pair<std::string, int>, Duration> spinning(const std::vector<Observation>& samples) {
   std::map<std::pair<std::string, int>, Duration> times;
   for (const Observation& seen : samples) {
-    if (is_beside(seen) && seen.what().background->kind == "spin")
-      times[{product_of(seen.what()), seen.what().background->ctas}] = seen.time();
+    if (is_first_beside(seen) && seen.what().background->kind == "spin")
+      times[{product_beside(seen.what()), seen.what().background->ctas}] = seen.time();
   }
   return times;
 }
 
-double middle(std::vector<double> values) {
+double middle_ratio(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-struct Regime {
+struct RegimeWords {
   std::string words;
   std::optional<model::InterferingAccess> access;  ///< set: the engine runs it
 };
 
-Regime described(const std::string& name) {
+RegimeWords described(const std::string& name) {
   using Access = model::InterferingAccess;
   if (name == "posted writes behind a full link")
     return {"CTAs write to host memory, unpaced, and the link is full", Access::posted_write};
@@ -63,18 +63,18 @@ Regime described(const std::string& name) {
 
 model::Profile fit_interference(model::Profile profile, const std::vector<Observation>& samples) {
   const auto alone = spinning(samples);
-  std::map<std::string, Slow> regimes;
+  std::map<std::string, SlowByCtas> regimes;
   for (const Observation& seen : samples) {
-    if (!is_beside(seen)) continue;
+    if (!is_first_beside(seen)) continue;
     const Background& background = *seen.what().background;
     const auto regime = regime_of(background);
-    const auto base = alone.find({product_of(seen.what()), background.ctas});
+    const auto base = alone.find({product_beside(seen.what()), background.ctas});
     // Terms are by CTAs that have all in flight that they can; the highest pace below the link's rate stands for all.
     if (!regime || base == alone.end() || background.in_flight_bytes > 0) continue;
     regimes[*regime][background.ctas].push_back(ratio(seen.time(), base->second));
   }
   for (const auto& [name, slow] : regimes) {
-    const Regime regime = described(name);
+    const RegimeWords regime = described(name);
     model::InterferenceTerm term;
     term.name = name;
     term.regime = regime.words;
@@ -82,7 +82,7 @@ model::Profile fit_interference(model::Profile profile, const std::vector<Observ
     double before = 1;
     for (const auto& [ctas, ratios] : slow) {
       // More CTAs of one kind never help.
-      before = std::max(before, middle(ratios));
+      before = std::max(before, middle_ratio(ratios));
       const model::Source source{
           model::SourceKind::fitted,
           fmt::format("{} products beside {} CTAs over those beside as many that spin",

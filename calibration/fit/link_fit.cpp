@@ -19,23 +19,24 @@ namespace {
 using model::CopyPath;
 using model::Profile;
 
-double micros(Duration time) {
+double link_micros(Duration time) {
   return static_cast<double>(time.ps()) * 1e-6;
 }
 
 /// Transfers of one kind.
-struct Kind {
+struct TransferKind {
   std::string operation, schedule, transport;
 };
 
-struct Row {
+struct TransferRow {
   double bytes = 0, pieces = 0, micros = 0;
 };
 
 /// Rows of a kind: bytes one way, pieces, and the time without the final sum.
-std::vector<Row> rows_of(const Profile& profile, const std::vector<Observation>& samples,
-                         const Kind& kind) {
-  std::vector<Row> rows;
+std::vector<TransferRow> transfer_rows(const Profile& profile,
+                                       const std::vector<Observation>& samples,
+                                       const TransferKind& kind) {
+  std::vector<TransferRow> rows;
   for (const Observation& seen : samples) {
     const Case& what = seen.what();
     if (seen.published || what.figure != "B_s" || what.backend != "host_link" || what.pass ||
@@ -46,12 +47,12 @@ std::vector<Row> rows_of(const Profile& profile, const std::vector<Observation>&
     const std::int64_t own = s.m / *what.ranks;
     const bool gathers = kind.operation == "ag_gemm";
     const std::int64_t width = 2 * (gathers ? s.k : s.n);
-    Row row{.bytes = static_cast<double>((s.m - own) * width),
-            .pieces = static_cast<double>(*what.chunks * (*what.ranks - 1)),
-            .micros = micros(seen.time())};
+    TransferRow row{.bytes = static_cast<double>((s.m - own) * width),
+                    .pieces = static_cast<double>(*what.chunks * (*what.ranks - 1)),
+                    .micros = link_micros(seen.time())};
     if (!gathers && profile.memory) {
       const Bytes summed = Bytes::from(own * width * (*what.ranks + 1));
-      row.micros -= micros(
+      row.micros -= link_micros(
           model::memory_cost(profile, summed, model::SmBudget::of(profile.gpu.sms.value)).time);
     }
     if (row.micros > 0) rows.push_back(row);
@@ -60,7 +61,7 @@ std::vector<Row> rows_of(const Profile& profile, const std::vector<Observation>&
 }
 
 /// frame + pieces * piece + bytes / rate, in microseconds and bytes a second.
-struct Line {
+struct TransferLine {
   double frame = 0, piece = 0, rate = 0;
   double frame_error = 0, piece_error = 0, rate_error = 0;  ///< fractions
   std::size_t rows = 0;
@@ -71,9 +72,9 @@ struct Line {
   }
 };
 
-std::optional<Line> fit_line(const std::vector<Row>& rows) {
+std::optional<TransferLine> fit_transfers(const std::vector<TransferRow>& rows) {
   std::set<double> pieces, bytes;
-  for (const Row& row : rows) {
+  for (const TransferRow& row : rows) {
     pieces.insert(row.pieces);
     bytes.insert(row.bytes);
   }
@@ -85,31 +86,31 @@ std::optional<Line> fit_line(const std::vector<Row>& rows) {
   problem.knee = 0.01;
   problem.residuals = [&rows](std::span<const double> p) {
     std::vector<double> residuals;
-    for (const Row& row : rows)
+    for (const TransferRow& row : rows)
       residuals.push_back(
           std::log((p[0] + p[1] * row.pieces + row.bytes / p[2] * 1e6) / row.micros));
     return residuals;
   };
   const LeastSquaresResult result = minimise(problem);
-  return Line{.frame = result.values[0],
-              .piece = result.values[1],
-              .rate = result.values[2],
-              .frame_error = result.relative_errors[0],
-              .piece_error = result.relative_errors[1],
-              .rate_error = result.relative_errors[2],
-              .rows = rows.size()};
+  return TransferLine{.frame = result.values[0],
+                      .piece = result.values[1],
+                      .rate = result.values[2],
+                      .frame_error = result.relative_errors[0],
+                      .piece_error = result.relative_errors[1],
+                      .rate_error = result.relative_errors[2],
+                      .rows = rows.size()};
 }
 
-Duration from_micros(double time) {
+Duration duration_of_micros(double time) {
   return Duration::from_ps(std::max<std::int64_t>(0, std::llround(time * 1e6)));
 }
 
-Bandwidth from_rate(double rate) {
+Bandwidth bandwidth_of_rate(double rate) {
   return Bandwidth::from_bytes_per_second(std::llround(rate));
 }
 
 template <class Costs>
-Costs* on_path(std::vector<Costs>& all, CopyPath path) {
+Costs* costs_on_path(std::vector<Costs>& all, CopyPath path) {
   for (Costs& costs : all) {
     if (costs.path == path) return &costs;
   }
@@ -120,7 +121,7 @@ Costs* on_path(std::vector<Costs>& all, CopyPath path) {
 
 Profile fit_host_link(Profile profile, const std::vector<Observation>& samples) {
   const auto line = [&](const char* operation, const char* schedule, const char* transport) {
-    return fit_line(rows_of(profile, samples, {operation, schedule, transport}));
+    return fit_transfers(transfer_rows(profile, samples, {operation, schedule, transport}));
   };
   const auto in = line("ag_gemm", "chunked", "copy_engine");
   const auto both = line("gemm_rs", "chunked", "copy_engine");
@@ -129,46 +130,47 @@ Profile fit_host_link(Profile profile, const std::vector<Observation>& samples) 
   const auto duplex = line("gemm_rs", "chunked", "sm");
 
   for (const CopyPath path : {CopyPath::from_host, CopyPath::to_host}) {
-    model::CopyEngineCosts* engine = on_path(profile.copy_engines, path);
+    model::CopyEngineCosts* engine = costs_on_path(profile.copy_engines, path);
     if (engine == nullptr) continue;
     const bool inbound = path == CopyPath::from_host;
     const auto& alone = inbound ? in : both;
     if (alone) {
       engine->start = {
-          from_micros(alone->piece),
+          duration_of_micros(alone->piece),
           alone->source(inbound ? "gathers by copy engine" : "reductions by copy engine",
                         alone->piece_error)};
     }
     if (in) {
       // No schedule sends one way only: the way out is taken to be as fast as the way in, as single copies are.
-      engine->rate = {from_rate(in->rate), in->source("gathers by copy engine", in->rate_error)};
+      engine->rate = {bandwidth_of_rate(in->rate),
+                      in->source("gathers by copy engine", in->rate_error)};
     }
     if (both) {
-      engine->duplex_rate = {from_rate(both->rate),
+      engine->duplex_rate = {bandwidth_of_rate(both->rate),
                              both->source("reductions by copy engine", both->rate_error)};
     }
   }
   if (in) {
     // One hop to the stream that copies and one back.
     profile.control.event_hop = {
-        from_micros(in->frame / 2),
+        duration_of_micros(in->frame / 2),
         in->source("gathers by copy engine: half of the frame", in->frame_error)};
   }
   if (in && flagged && flagged->piece > in->piece) {
     profile.control.stream_memory_op = {
-        from_micros(flagged->piece - in->piece),
+        duration_of_micros(flagged->piece - in->piece),
         flagged->source("gathers by copy engine with flags, over those without",
                         flagged->piece_error)};
   }
   for (const CopyPath path : {CopyPath::from_host, CopyPath::to_host}) {
-    model::SmCopyCosts* sms = on_path(profile.sm_copies, path);
+    model::SmCopyCosts* sms = costs_on_path(profile.sm_copies, path);
     if (sms == nullptr) continue;
     if (read && path == CopyPath::from_host) {
-      sms->start = {from_micros(read->piece),
+      sms->start = {duration_of_micros(read->piece),
                     read->source("gathers by CTAs of one launch", read->piece_error)};
     }
     if (duplex) {
-      sms->duplex_cap = {from_rate(duplex->rate),
+      sms->duplex_cap = {bandwidth_of_rate(duplex->rate),
                          duplex->source("reductions by CTAs", duplex->rate_error)};
     }
   }

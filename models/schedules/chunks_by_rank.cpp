@@ -15,7 +15,7 @@
 namespace weft::model {
 namespace {
 
-std::size_t as_size(int rank) {
+std::size_t index_of_rank(int rank) {
   return static_cast<std::size_t>(rank);
 }
 
@@ -92,7 +92,7 @@ class ChunksByRank {
                        [rank](const Piece& piece) { return piece.owner != rank; });
   }
   sim::RouteId route(int from, int to) const {
-    return program_.site().built.unicast[as_size(from)][as_size(to)];
+    return program_.site().built.unicast[index_of_rank(from)][index_of_rank(to)];
   }
 
   // One signal in each running rank's memory.
@@ -109,11 +109,11 @@ class ChunksByRank {
     std::vector<sim::SignalId> peers;
     const int running = program_.running();
     for (int step = 1; step < running; ++step)
-      peers.push_back(signals[as_size((rank + step) % running)]);
+      peers.push_back(signals[index_of_rank((rank + step) % running)]);
     if (peers.empty()) return;
     program_.tag(rank, chunk, sim::Purpose::synchronisation);
     program_.post_all(rank, program_.communication(rank), label, peers);
-    program_.host(rank).wait(program_.communication(rank), signals[as_size(rank)],
+    program_.host(rank).wait(program_.communication(rank), signals[index_of_rank(rank)],
                              static_cast<std::uint64_t>(running - 1));
   }
 
