@@ -197,7 +197,8 @@ class RunConverter {
   void add_samples(CollectiveOp op, SampleSet& set) {
     Run run;
     run.program = run_.version.empty() ? "nccl-tests" : fmt::format("nccl-tests {}", run_.version);
-    run.device = run_.device;
+    run.device = run_.device.empty() ? "unknown" : run_.device;
+    if (run_.device.empty()) findings_.note(run_.line, "the log does not name the GPUs: unknown");
     run.devices = result_.ranks;
     run.nccl = run_.library;
     const std::size_t before = set.samples.size();

@@ -60,7 +60,7 @@ const std::vector<Part>& parts_of_models() {
        {"profile", "cost", "layouts", "workloads", "schedules", "import"}},
       {"models/export/",
        "export",
-       {"profile", "cost", "layouts", "workloads", "schedules", "planner"}},
+       {"profile", "cost", "layouts", "workloads", "schedules", "import", "planner"}},
   };
   return all;
 }

@@ -94,9 +94,10 @@ class Command : public testing::Test {
 constexpr const char* configs = "--configs configs ";
 
 TEST_F(Command, ExitsWithZeroAfterHelpAndVersion) {
-  for (const char* arguments : {"--help", "simulate --help", "plan --help", "check --help",
-                                "schedules --help", "machines --help", "schema --help",
-                                "import --help", "diff --help", "--version", "version"}) {
+  for (const char* arguments :
+       {"--help", "simulate --help", "plan --help", "check --help", "schedules --help",
+        "machines --help", "schema --help", "import --help", "diff --help", "export --help",
+        "doctor --help", "--version", "version"}) {
     const Ran ran = weft(arguments);
     EXPECT_EQ(ran.code, 0) << arguments;
     EXPECT_FALSE(ran.out.empty()) << arguments;
@@ -316,6 +317,42 @@ TEST_F(Command, ImportsLogsAndTraces) {
       weft("diff tests/fuzz/corpus/nsys/export.sqlite configs/scenarios/pipeline-4x3ms-2ms.json");
   EXPECT_EQ(both.code, 0) << both.err;
   EXPECT_THAT(both.out, HasSubstr("only ratios are compared"));
+}
+
+TEST_F(Command, ImportsAJobAndChecksIt) {
+  const Ran job = weft(
+      "import tests/fuzz/corpus/launch_args/llama3_70b.job --complete-from h200x8 -o $T/job.json");
+  EXPECT_EQ(job.code, 0) << job.err;
+  EXPECT_EQ(files(), (std::set<std::string>{"job.json", "job.model.json"}));
+  EXPECT_THAT(weft("import $T/job.model.json").out, HasSubstr("70553706496"));
+  const Ran good = weft(
+      "doctor tests/fuzz/corpus/launch_args/llama3_70b.job "
+      "tests/fuzz/corpus/tp_overlap/h100_tp8.yaml");
+  EXPECT_EQ(good.code, 0) << good.out << good.err;
+  EXPECT_THAT(good.out, HasSubstr("0 of 19 rules are broken"));
+  const Ran bad = weft("doctor tests/fuzz/corpus/launch_args/sp_without_tp.job");
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out, HasSubstr("sp_without_tp.job:2: sp-without-tp: "));
+  EXPECT_EQ(weft("doctor").code, 0);
+}
+
+TEST_F(Command, ExportsWhatItReadsBack) {
+  const Ran out =
+      weft("export tests/fuzz/corpus/tp_overlap/h100_tp8.yaml --to ub-cfgs -o $T/ub.py");
+  EXPECT_EQ(out.code, 0) << out.err;
+  const Ran back = weft("export $T/ub.py --to te-yaml");
+  EXPECT_EQ(back.code, 0) << back.err;
+  const Ran direct = weft("import tests/fuzz/corpus/tp_overlap/h100_tp8.yaml");
+  EXPECT_EQ(back.out.substr(back.out.find('\n')), direct.out.substr(direct.out.find('\n')));
+  EXPECT_EQ(weft("export $T/ub.py --to te-yml").code, 2);
+  write_boundary();
+  const Ran plan = weft(std::string(configs) + "export $T/s.json --to megatron");
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("# weft plan "));
+  EXPECT_THAT(plan.out, HasSubstr("predicted gain"));
+  const Ran emitted = weft(std::string(configs) + "plan $T/s.json --emit nccl-env=$T/env.sh");
+  EXPECT_EQ(emitted.code, 0) << emitted.err;
+  EXPECT_THAT(text_of(folder_ / "env.sh"), HasSubstr("# weft plan "));
 }
 
 TEST_F(Command, ImportRefusesWhatItDoesNotKnow) {

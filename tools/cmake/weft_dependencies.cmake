@@ -10,6 +10,7 @@ find_package(CLI11 2.1 REQUIRED)
 find_package(ZLIB 1.2 REQUIRED)
 find_package(pugixml 1.13 REQUIRED)
 find_package(SQLite3 3.40 REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
 
 if(WEFT_BUILD_TESTS)
   find_package(GTest 1.12 REQUIRED)

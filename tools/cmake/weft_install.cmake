@@ -25,7 +25,7 @@ endif()
 if(weft_programs)
   install(TARGETS ${weft_programs} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
-foreach(kind IN ITEMS machines models profiles scenarios suites)
+foreach(kind IN ITEMS imports machines models profiles scenarios suites)
   if(EXISTS "${PROJECT_SOURCE_DIR}/configs/${kind}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/configs/${kind}"
             DESTINATION "${CMAKE_INSTALL_DATADIR}/weft")

@@ -16,6 +16,10 @@
 #include "models/planner/scenario.hpp"
 #include "models/profile/profile.hpp"
 
+namespace weft::model {
+struct Plan;
+}
+
 namespace weft::tool {
 
 /// 0 ok; 1 a check failed or nothing fits; 2 bad input or usage; 3 an error of weft itself.
@@ -59,6 +63,7 @@ struct PlanOptions {
   unsigned threads = 0;
   int top = 5;
   std::optional<std::string> lock;  ///< file
+  std::optional<std::string> emit;  ///< "te-yaml=file"
 };
 ExitCode plan(const PlanOptions& options, Context& context);
 
@@ -103,8 +108,28 @@ struct ImportOptions {
   std::optional<std::string> as;        ///< format, where it is not to be told from the text
   std::optional<std::string> complete;  ///< machine that fills in what a dump does not say
   std::optional<std::string> out;       ///< file
+  std::optional<std::string> with;      ///< a second file that belongs to it
 };
 ExitCode import_file(const ImportOptions& options, Context& context);
+
+/// What `weft export` was asked.
+struct ExportOptions {
+  std::string file;  ///< a scenario, or settings of Transformer Engine
+  std::string to;
+  Pinned pinned;
+  std::optional<std::string> out;
+};
+ExitCode export_file(const ExportOptions& options, Context& context);
+/// Writes a plan that has a layout in another system's words; throws UsageError for an unknown format.
+void emit_plan(const model::Plan& plan, const std::string& format,
+               const std::optional<std::string>& file, Context& context);
+
+/// What `weft doctor` was asked.
+struct DoctorOptions {
+  std::vector<std::string> files;
+  std::optional<std::string> machine;
+};
+ExitCode doctor(const DoctorOptions& options, Context& context);
 
 /// What `weft diff` was asked.
 struct DiffOptions {

@@ -12,8 +12,11 @@
 #include "calibration/import/nsys.hpp"
 #include "configs/reader/atomic_file.hpp"
 #include "configs/reader/document.hpp"
+#include "models/import/launch_args.hpp"
+#include "models/import/tp_overlap.hpp"
 #include "sim/units/nearest.hpp"
 #include "tools/weft/import_formats.hpp"
+#include "topologies/import/astra_network.hpp"
 #include "topologies/import/topo_matrix.hpp"
 
 namespace weft::tool {
@@ -25,6 +28,10 @@ constexpr Bytes kLargest = Bytes::from(std::int64_t{256} << 20);
 bool looks_like_xml(std::string_view head) {
   return head.find_first_not_of(" \t\r\n\xEF\xBB\xBF") == head.find('<') &&
          head.find('<') != head.npos;
+}
+
+bool looks_like_model(std::string_view head) {
+  return head.find("\"model_type\"") != head.npos || head.find("\"architectures\"") != head.npos;
 }
 
 std::string head_of(const std::string& file) {
@@ -77,6 +84,13 @@ const std::vector<ImportFormat>& import_formats() {
       {"nsys-csv", "Nsight Systems, `nsys stats --report cuda_gpu_trace --format csv`",
        calibration::looks_like_nsys_csv, import_nsys_csv},
       {"nccl-tests", "log of nccl-tests", calibration::looks_like_nccl_tests, import_nccl_tests},
+      {"astra-net", "network of ASTRA-sim's analytical backend", topology::looks_like_astra_network,
+       import_astra},
+      {"tp-overlap", "tp_comm_overlap_cfg of Megatron-LM, ub_cfgs of Transformer Engine",
+       model::looks_like_tp_overlap, import_tp_overlap},
+      {"job", "arguments of Megatron-LM or NeMo: script, Hydra or YAML",
+       model::looks_like_launch_arguments, import_job},
+      {"hf-config", "config.json of Hugging Face", looks_like_model, import_model},
       {"topo-m", "`nvidia-smi topo -m`", topology::looks_like_topo_matrix, import_topo_matrix},
   };
   return formats;

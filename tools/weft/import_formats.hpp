@@ -39,6 +39,10 @@ void deliver(const std::string& text, const ImportInput& input, Context& context
 ExitCode import_topo_matrix(const ImportInput& input, Context& context);
 ExitCode import_nccl_xml(const ImportInput& input, Context& context);
 ExitCode import_nccl_tests(const ImportInput& input, Context& context);
+ExitCode import_astra(const ImportInput& input, Context& context);
+ExitCode import_job(const ImportInput& input, Context& context);
+ExitCode import_tp_overlap(const ImportInput& input, Context& context);
+ExitCode import_model(const ImportInput& input, Context& context);
 ExitCode import_kineto(const ImportInput& input, Context& context);
 ExitCode import_nsys_sqlite(const ImportInput& input, Context& context);
 ExitCode import_nsys_csv(const ImportInput& input, Context& context);

@@ -62,6 +62,8 @@ struct Arguments {
   SchemaOptions schema;
   ImportOptions import_file;
   DiffOptions diff;
+  ExportOptions export_file;
+  DoctorOptions doctor;
   std::string shell;
 };
 
@@ -96,6 +98,8 @@ void describe(CLI::App& app, Arguments& a) {
   plan->add_option("--threads", a.plan.threads, "Threads; results do not depend on it");
   plan->add_option("--top", a.plan.top, "Candidates to list for each boundary")
       ->check(CLI::Range(1, 10));
+  plan->add_option("--emit", a.plan.emit,
+                   "Also write the pick in another system's words: te-yaml=FILE, see weft export");
   plan->add_option("--lock", a.plan.lock, "Write the picks to this file, for `weft check`");
 
   CLI::App* check =
@@ -138,7 +142,26 @@ void describe(CLI::App& app, Arguments& a) {
   import_file->add_option("--as", a.import_file.as, "Its format, if the text does not tell");
   import_file->add_option("--complete-from", a.import_file.complete,
                           "Fill in what a topology dump does not say from this machine");
+  import_file->add_option(
+      "--with", a.import_file.with,
+      "A second file that belongs to it: the system layer of an ASTRA-sim network");
   import_file->add_option("-o,--output", a.import_file.out, "Write what it becomes to this file");
+  CLI::App* export_file =
+      app.add_subcommand("export", "Write a plan as the config of the system that runs it");
+  export_file
+      ->add_option("file", a.export_file.file,
+                   "A weft.scenario/1 file, or settings of Transformer Engine to convert")
+      ->required();
+  export_file->add_option("--to", a.export_file.to, "te-yaml, ub-cfgs, megatron, nemo or nccl-env")
+      ->required();
+  add_pins(*export_file, a.export_file.pinned);
+  export_file->add_option("-o,--output", a.export_file.out, "Write to this file");
+  CLI::App* doctor = app.add_subcommand(
+      "doctor",
+      "Check a job's files against what people learn the hard way; alone: list the rules");
+  doctor->add_option("files", a.doctor.files,
+                     "Launch script or arguments, overlap configuration, topology dump");
+  doctor->add_option("--machine", a.doctor.machine, "Machine that the job runs on");
   CLI::App* diff =
       app.add_subcommand("diff", "Set a recorded trace beside what a scenario predicts");
   diff->add_option("trace", a.diff.trace, "Trace of the PyTorch profiler or of Nsight Systems")
@@ -214,6 +237,8 @@ ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   if (app.got_subcommand("machines")) return machines(a.machines, context);
   if (app.got_subcommand("accuracy")) return accuracy(a.accuracy, context);
   if (app.got_subcommand("schema")) return schema(a.schema, context);
+  if (app.got_subcommand("export")) return export_file(a.export_file, context);
+  if (app.got_subcommand("doctor")) return doctor(a.doctor, context);
   if (app.got_subcommand("diff")) return diff(a.diff, context);
   if (app.got_subcommand("import")) return import_file(a.import_file, context);
   if (app.got_subcommand("completion")) {

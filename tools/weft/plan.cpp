@@ -21,6 +21,11 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     config::write_file(*options.lock,
                        config::to_json(model::to_value(model::lock_of(made, *options.lock))));
   }
+  if (options.emit && !made.layouts.empty()) {
+    const std::size_t equals = options.emit->find('=');
+    if (equals == std::string::npos) throw UsageError("--emit wants FORMAT=FILE");
+    emit_plan(made, options.emit->substr(0, equals), options.emit->substr(equals + 1), context);
+  }
   if (context.format == Format::json) {
     config::Value value = to_value(made);
     value.set("weft", build_value());

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules are those of initialize_ub in Transformer Engine (transformer_engine/pytorch/module/
+// base.py) at commit d0067d0, and of its UserBuffers (UB_MAX_SM 32).
+#include "models/import/tp_overlap.hpp"
+
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace weft::model {
+namespace {
+
+constexpr std::int64_t kMostUbSms = 32;  // UB_MAX_SM of Transformer Engine's userbuffers.h
+
+constexpr UbSite kSites[] = {
+    {"qkv_fprop", UbMethod::ring_exchange, true, false, false},
+    {"qkv_dgrad", UbMethod::bulk, false, true, false},
+    {"qkv_wgrad", UbMethod::bulk, false, true, false},
+    {"proj_fprop", UbMethod::pipeline, false, false, false},
+    {"proj_dgrad", UbMethod::ring_exchange, true, false, false},
+    {"proj_wgrad", UbMethod::external, true, false, true},
+    {"fc1_fprop", UbMethod::ring_exchange, true, false, false},
+    {"fc1_dgrad", UbMethod::bulk, false, true, false},
+    {"fc1_wgrad", UbMethod::bulk, false, true, false},
+    {"fc2_fprop", UbMethod::pipeline, false, false, false},
+    {"fc2_dgrad", UbMethod::ring_exchange, true, false, false},
+    {"fc2_wgrad", UbMethod::external, true, false, true},
+};
+
+}  // namespace
+
+std::string_view name_of(UbMethod method) {
+  switch (method) {
+    case UbMethod::ring_exchange:
+      return "ring_exchange";
+    case UbMethod::pipeline:
+      return "pipeline";
+    case UbMethod::bulk:
+      return "bulk";
+    case UbMethod::external:
+      return "external";
+  }
+  return "unknown";
+}
+
+bool same_settings(const UbGemm& a, const UbGemm& b) {
+  const auto settings = [](const UbGemm& g) {
+    return std::tie(g.name, g.method, g.num_sm, g.cga_size, g.num_splits, g.set_sm_margin,
+                    g.aggregate, g.atomic_gemm, g.use_ce, g.fp8_buf);
+  };
+  return settings(a) == settings(b);
+}
+
+const UbSite* ub_site(std::string_view name) {
+  for (const UbSite& site : kSites) {
+    if (site.name == name) return &site;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> faults_of(const UbGemm& gemm) {
+  std::vector<std::string> faults;
+  const UbSite* site = ub_site(gemm.name);
+  if (site == nullptr) return {fmt::format("there is no product \"{}\"", gemm.name)};
+  const std::string_view method = name_of(gemm.method);
+  if (gemm.method == UbMethod::pipeline && site->gathers) {
+    faults.push_back(fmt::format("pipeline cannot gather: {} takes ring_exchange", gemm.name));
+  }
+  if (gemm.method == UbMethod::bulk && !site->may_be_bulk) {
+    faults.push_back(fmt::format("{} has nothing to run beside it in bulk", gemm.name));
+  }
+  if ((gemm.method == UbMethod::external) != (site->may_be_external)) {
+    faults.push_back(site->may_be_external
+                         ? fmt::format("{} rides on its dgrad: only external", gemm.name)
+                         : fmt::format("{} cannot be external", gemm.name));
+  }
+  if (gemm.num_sm && (*gemm.num_sm < 1 || *gemm.num_sm > kMostUbSms)) {
+    faults.push_back(fmt::format("num_sm {} is not between 1 and {}", *gemm.num_sm, kMostUbSms));
+  }
+  if (gemm.cga_size && (*gemm.cga_size < 1 || *gemm.cga_size > 16)) {
+    faults.push_back(fmt::format("cga_size {} is not between 1 and 16", *gemm.cga_size));
+  }
+  if (gemm.num_splits && gemm.method != UbMethod::pipeline) {
+    faults.push_back(fmt::format("num_splits belongs to pipeline, not to {}", method));
+  }
+  if (gemm.num_splits && (*gemm.num_splits < 1 || *gemm.num_splits > 64)) {
+    faults.push_back(fmt::format("num_splits {} is not between 1 and 64", *gemm.num_splits));
+  }
+  if (gemm.aggregate.value_or(false) && gemm.method != UbMethod::ring_exchange) {
+    faults.push_back(fmt::format("aggregate belongs to ring_exchange, not to {}", method));
+  }
+  const bool whole = gemm.method == UbMethod::bulk || gemm.method == UbMethod::external;
+  if (gemm.atomic_gemm.value_or(false) && whole) {
+    faults.push_back(fmt::format("atomic_gemm does not go with {}", method));
+  }
+  if (gemm.fp8_buf.value_or(false) && !site->gathers && gemm.method != UbMethod::bulk &&
+      gemm.method != UbMethod::pipeline) {
+    faults.push_back(fmt::format("{} keeps no gathered input for fp8_buf", gemm.name));
+  }
+  return faults;
+}
+
+}  // namespace weft::model

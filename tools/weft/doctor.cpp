@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft doctor`: the pre-flight rules over whatever files of a job there are.
+#include <filesystem>
+#include <optional>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "configs/reader/document.hpp"
+#include "configs/reader/json_writer.hpp"
+#include "models/import/preflight.hpp"
+#include "tools/weft/import_formats.hpp"
+#include "topologies/import/nccl_xml.hpp"
+#include "topologies/import/topo_matrix.hpp"
+#include "topologies/read_machine.hpp"
+
+namespace weft::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using config::Value;
+
+constexpr Bytes kLargestInput = Bytes::from(std::int64_t{64} << 20);
+
+/// The files of a job, each read as what it is.
+struct Job {
+  std::optional<model::LaunchArguments> arguments;
+  std::optional<model::MegatronJob> job;
+  std::optional<model::TpOverlap> overlap;
+  std::optional<topology::Survey> survey;
+  std::optional<model::PreflightMachine> machine;
+};
+
+template <class T>
+void only_one(const std::optional<T>& there, const std::string& file, std::string_view what) {
+  if (there) throw UsageError(fmt::format("{} is a second {}", file, what));
+}
+
+void read_overlap(const std::string& text, const std::string& file, Job& job, Context& context) {
+  only_one(job.overlap, file, "overlap configuration");
+  job.overlap = model::read_tp_overlap(text, file);
+  print_notes(job.overlap->notes, context);
+}
+
+void read_into(const std::string& file, Job& job, Context& context) {
+  if (!fs::is_regular_file(file)) throw UsageError(fmt::format("there is no file {}", file));
+  const std::string text = config::read_text(file, kLargestInput);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != text.npos && text[first] == '<') {
+    only_one(job.survey, file, "topology");
+    job.survey = topology::read_nccl_xml(text, file);
+  } else if (model::looks_like_tp_overlap(text)) {
+    return read_overlap(text, file, job, context);
+  } else if (topology::looks_like_topo_matrix(text)) {
+    only_one(job.survey, file, "topology");
+    job.survey = topology::read_topo_matrix(text, file);
+  } else if (model::looks_like_launch_arguments(text)) {
+    only_one(job.arguments, file, "job");
+    job.arguments = model::read_launch_arguments(text, file);
+    job.job = model::megatron_job(*job.arguments);
+    print_notes(job.arguments->notes, context);
+    print_notes(job.job->notes, context);
+    return;
+  } else {
+    throw UsageError(fmt::format("{} is no job, no overlap configuration and no topology", file));
+  }
+  print_notes(job.survey->notes, context);
+}
+
+/// The overlap configuration that the arguments name, where it is beside them.
+void follow_config(Job& job, Context& context) {
+  if (job.overlap || !job.job || !job.job->overlap_config) return;
+  const fs::path file = fs::path(job.arguments->file).parent_path() / *job.job->overlap_config;
+  if (fs::is_regular_file(file)) {
+    read_overlap(config::read_text(file, kLargestInput), file.string(), job, context);
+  } else {
+    context.err << fmt::format("note: {}: {} is not there: its rules are not checked\n",
+                               job.arguments->file, *job.job->overlap_config);
+  }
+}
+
+Value to_json_value(const std::vector<model::PreflightFinding>& findings) {
+  Value all = Value::array();
+  for (const model::PreflightFinding& each : findings) {
+    all.push(Value::object({{"rule", each.rule},
+                            {"file", each.file},
+                            {"line", each.line},
+                            {"what", each.what},
+                            {"cost", each.cost}}));
+  }
+  return all;
+}
+
+}  // namespace
+
+ExitCode doctor(const DoctorOptions& options, Context& context) {
+  if (options.files.empty()) {
+    for (const model::PreflightRule& rule : model::preflight_rules()) {
+      context.out << fmt::format("{:<22} {}\n", rule.name, rule.about);
+    }
+    return ExitCode::ok;
+  }
+  Job job;
+  for (const std::string& file : options.files) read_into(file, job, context);
+  follow_config(job, context);
+  if (options.machine) {
+    job.machine = model::preflight_machine(
+        topology::read_machine(machine_file(*options.machine, context), context.search).spec);
+  } else if (job.survey) {
+    job.machine = model::preflight_machine(*job.survey);
+  }
+  model::PreflightInput input;
+  if (job.arguments) input.arguments = &*job.arguments;
+  if (job.job) input.job = &*job.job;
+  if (job.overlap) input.overlap = &*job.overlap;
+  if (job.survey) input.survey = &*job.survey;
+  if (job.machine) input.machine = &*job.machine;
+  const std::vector<model::PreflightFinding> findings = model::preflight(input);
+  if (context.format == Format::json) {
+    context.out << config::to_json(to_json_value(findings));
+  } else {
+    for (const model::PreflightFinding& each : findings) {
+      context.out << fmt::format("{}{}: {}: {}\n    costs: {}\n", each.file,
+                                 each.line == 0 ? "" : fmt::format(":{}", each.line), each.rule,
+                                 each.what, each.cost);
+    }
+    if (!job.machine) context.out << "no machine is named: rules that need one were not checked\n";
+    context.out << fmt::format("{} of {} rules are broken\n", findings.size(),
+                               model::preflight_rules().size());
+  }
+  return findings.empty() ? ExitCode::ok : ExitCode::failed;
+}
+
+}  // namespace weft::tool
