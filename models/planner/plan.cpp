@@ -58,6 +58,11 @@ class Searcher {
                           evaluate(boundary, other->choice, site, effects_)};
     }
     result.reason = reason_for(found, result.figures.figures, rival);
+    for (const NominationCount& each : found.nominations) {
+      if (each.considered == each.taken) continue;
+      result.reason += fmt::format("; {} put {} of {} points of {} forward", each.predictor,
+                                   each.taken, each.considered, each.schedule);
+    }
     return result;
   }
 

@@ -73,6 +73,24 @@ std::vector<const Schedule*> allowed(const SearchOptions& options) {
   return schedules;
 }
 
+// Knobs to try: what the schedule's own predictor nominates, if no knob of it is pinned, else every combination.
+std::vector<Knobs> candidates(const Schedule& schedule, const Boundary& boundary, const Site& site,
+                              const Knobs& fixed, BoundarySearch& result) {
+  const auto pins = [&](const KnobSpec& knob) { return fixed.has(knob.name); };
+  const std::vector<KnobSpec>& specs = schedule.info().knobs;
+  if (std::none_of(specs.begin(), specs.end(), pins)) {
+    if (auto nomination = schedule.nominate(boundary, site)) {
+      WEFT_CHECK(nomination->points.size() <= most_nominated, "{} nominates {} points",
+                 schedule.info().name, nomination->points.size());
+      result.nominations.push_back({schedule.info().name, nomination->predictor,
+                                    nomination->considered,
+                                    static_cast<std::int64_t>(nomination->points.size())});
+      return std::move(nomination->points);
+    }
+  }
+  return all_combinations(specs, fixed);
+}
+
 // The legal points, each of its equals once, with how many there are of each kind.
 std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
                              const SearchOptions& options, bool bounded, BoundarySearch& result) {
@@ -80,7 +98,7 @@ std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
   std::map<std::string, std::int64_t> refusals;
   for (const Schedule* schedule : allowed(options)) {
     std::map<std::string, bool> seen;
-    for (Knobs& knobs : all_combinations(schedule->info().knobs, options.fixed)) {
+    for (Knobs& knobs : candidates(*schedule, boundary, site, options.fixed, result)) {
       const std::vector<std::string> broken = schedule->refusals(boundary, knobs, site);
       if (!broken.empty()) {
         ++result.illegal;

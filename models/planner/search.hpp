@@ -51,11 +51,20 @@ struct Candidate {
   Figures figures;  ///< D and its modes
 };
 
+/// How many points a schedule's own predictor looked at, and how many of them were taken.
+struct NominationCount {
+  std::string schedule;
+  std::string predictor;
+  std::int64_t considered = 0;
+  std::int64_t taken = 0;
+};
+
 struct BoundarySearch {
   std::vector<Candidate>
       best;          ///< at most ten, best first; ties by the catalogue's order, serial before all
   Candidate serial;  ///< the unfused one
   SearchCount count;
+  std::vector<NominationCount> nominations;
   /// Points that a rule refuses are no part of the space: how many, and the rule met most often.
   std::int64_t illegal = 0;
   std::string most_common_refusal;

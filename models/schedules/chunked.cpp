@@ -29,7 +29,12 @@ class Chunked final : public Schedule {
         .citation =
             "the decomposition of S. Wang et al., ASPLOS 2023 (doi 10.1145/3567955.3567959), as "
             "kernels/baseline runs it",
-        .knobs = transport_knobs()};
+        .knobs = transport_knobs(),
+        .applies_to = "a product that makes or needs what is communicated",
+        .order = "chunks of rows, sliced from every rank's part or taken peer by peer",
+        .edges = "stream events between a compute and a communication stream",
+        .resources = "copy engines, CTAs or the switch; products on the SMs that the margin leaves",
+        .buffers = "the gathered rows, or slots of partials where copy engines bring them"};
     return info;
   }
 

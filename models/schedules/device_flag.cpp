@@ -13,11 +13,14 @@
 
 #include "models/schedules/flag_program.hpp"
 #include "models/schedules/fused.hpp"
+#include "models/schedules/published/nccl_carrier.hpp"
 #include "models/schedules/registry.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
 namespace {
+
+constexpr int first_shipped = 90;  // kernels/sm90
 
 class DeviceFlag final : public Schedule {
  public:
@@ -29,7 +32,12 @@ class DeviceFlag final : public Schedule {
         .citation =
             "kernels/sm90: sm90_bf16_ag_gemm, sm90_bf16_gemm_rs, sm90_bf16_gemm_ar, "
             "sm90_bf16_gemm_a2a",
-        .knobs = transport_knobs()};
+        .knobs = transport_knobs(),
+        .applies_to = "a product that makes or needs what is communicated, in one node",
+        .order = "tiles in the order of the chunks",
+        .edges = "a device flag a chunk, stream memory operations for copy engines",
+        .resources = "one persistent product; copy engines, CTAs or the switch",
+        .buffers = "the gathered rows or slots of partials, and a flag a chunk"};
     return info;
   }
 
@@ -40,6 +48,10 @@ class DeviceFlag final : public Schedule {
     if (!pair) return refusals;
     const FusedView view(boundary, *pair);
     const Transport transport = transport_of(knobs);
+    if (architecture_number(site) < first_shipped) {
+      refusals.push_back(fmt::format("the shipped kernels are for sm_{} on, and this is {}",
+                                     first_shipped, site.profile.gpu.architecture));
+    }
     if (site.group.nodes > 1 && transport == Transport::sm) {
       refusals.push_back(fmt::format(
           "flags and stores reach only peers of one node; the ranks are on {}", site.group.nodes));
@@ -57,10 +69,6 @@ class DeviceFlag final : public Schedule {
           "{} communication CTAs wait for tiles of a product that leaves them {} SMs: the "
           "margin must hold them all, or each may wait for the other's place",
           knobs.count("ctas"), knobs.count("margin")));
-    }
-    if (knobs.count("margin") >= site.sms(0).sms()) {
-      refusals.push_back(
-          fmt::format("a margin of {} leaves the product no SM", knobs.count("margin")));
     }
     return refusals;
   }

@@ -93,6 +93,10 @@ std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& si
       refusals.push_back("an all-to-all has nothing to multicast or reduce");
     }
   }
+  if (knobs.count("margin") >= site.sms(0).sms()) {
+    refusals.push_back(
+        fmt::format("a margin of {} leaves the product no SM", knobs.count("margin")));
+  }
   const std::int64_t shard = shard_of(view.collective.extent.rows, site.ranks(), 0).rows();
   const std::int64_t chunks = knobs.count("chunks");
   if (chunks > shard) {

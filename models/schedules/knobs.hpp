@@ -24,7 +24,9 @@ struct KnobSpec {
   std::string meaning;            ///< one sentence
   std::vector<KnobValue> values;  ///< every legal one, in the order that a search takes them
   KnobValue default_value;
-  std::string system_name;  ///< what the real system calls it; empty: it has no name there
+  std::string system_name{};  ///< what the real system calls it; empty: it has no name there
+  std::string
+      open{};  ///< not empty: names beyond `values` are legal too where the schedule's rules take them; says what
   friend bool operator==(const KnobSpec&, const KnobSpec&) = default;
 };
 

@@ -29,6 +29,10 @@ int as_int(std::int64_t value) {
   return static_cast<int>(value);
 }
 
+Duration part_of(Duration whole, std::int64_t part, std::int64_t of) {
+  return part == of ? whole : Duration::from_ps(narrow(Int128{whole.ps()} * part / of));
+}
+
 template <class... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
@@ -70,6 +74,17 @@ void LayerProgram::join(int rank, sim::StreamId waiter, sim::StreamId producer) 
   host(rank).record(producer, event).wait(waiter, event);
 }
 
+sim::StreamId LayerProgram::stream(int rank, std::string_view name, bool communicates) {
+  const StreamKey key{rank, std::string(name)};
+  const auto found = named_streams_.find(key);
+  if (found != named_streams_.end()) return found->second;
+  const sim::StreamId made =
+      builder_.stream(sim::RankId(static_cast<std::uint32_t>(rank)),
+                      communicates ? communication_priority : compute_priority, name);
+  named_streams_.emplace(key, made);
+  return made;
+}
+
 Duration LayerProgram::beyond_launch(Duration start) const {
   const sim::ControlLatency& control = site_.built.machine.control;
   return std::max(Duration(), start - control.launch - control.kernel_drain);
@@ -90,9 +105,12 @@ std::optional<std::uint32_t> LayerProgram::engine(int rank, sim::EngineDirection
 // ---- products ----------------------------------------------------------------------------------------------
 
 GemmCost LayerProgram::gemm_cost(int rank, const GemmCall& call) const {
-  const GemmProblem problem{
-      call.rows,   call.work->rank.n, call.work->rank.k, call.work->x.element, call.work->y.element,
-      call.library};
+  const GemmProblem problem{call.rows,
+                            call.columns > 0 ? call.columns : call.work->rank.n,
+                            call.work->rank.k,
+                            call.work->x.element,
+                            call.work->y.element,
+                            call.library};
   return site_.prices->gemm(problem, site_.sms(rank, call.margin));
 }
 
@@ -104,8 +122,14 @@ Duration LayerProgram::gemm_fluid(int rank, const MatmulWork& work, std::int64_t
 }
 
 sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
-  const GemmKey key{rank,         call.rows,   call.work->rank.n,      call.work->rank.k,
-                    call.library, call.margin, std::string(call.label)};
+  const std::int64_t columns = call.columns > 0 ? call.columns : call.work->rank.n;
+  const GemmKey key{rank,
+                    call.rows,
+                    columns,
+                    call.work->rank.k,
+                    call.library,
+                    call.margin,
+                    std::string(call.label)};
   const auto found = gemms_.find(key);
   if (found != gemms_.end()) return found->second;
 
@@ -119,7 +143,7 @@ sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
       .prologue(beyond_launch(cost.start))
       .role(sim::Purpose::compute, order)
       .range(cost.tiles, cost.tile_time(), matrix_demand)
-      .fluid(gemm_fluid(rank, *call.work, call.rows))
+      .fluid(part_of(gemm_fluid(rank, *call.work, call.rows), columns, call.work->rank.n))
       .l2(cost.l2_per_tile)
       .memory(memory(rank), cost.hbm_per_tile);
   if (cost.reduction > Duration()) {
@@ -302,7 +326,8 @@ void LayerProgram::add_uses(const CollectiveCost& cost, int rank, std::int64_t d
 }
 
 void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::string_view label,
-                              const std::vector<sim::StreamId>& streams) {
+                              const std::vector<sim::StreamId>& streams,
+                              const std::vector<sim::EventId>& resident, int cluster) {
   if (message == Bytes() || ranks() < 2) return;
   const std::int64_t denominator = use_denominator(cost);
   sim::GangWriter gang = builder_.gang(label, message, cost.rate_cap);
@@ -316,9 +341,15 @@ void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::st
   for (int rank = 0; rank < ranks(); ++rank) {
     sim::KernelWriter kernel =
         builder_.gang_kernel(label, gang.id(), static_cast<std::uint32_t>(rank), ctas);
-    kernel.footprint(
+    kernel.cluster(cluster).footprint(
         {threads, threads * collective_registers_per_thread, collective_shared_memory});
-    host(rank).labelled(label).launch(streams.at(static_cast<std::size_t>(rank)), kernel.id());
+    const sim::StreamId stream = streams.at(static_cast<std::size_t>(rank));
+    sim::CallWriter& calls = host(rank).labelled(label);
+    if (resident.empty()) {
+      calls.launch(stream, kernel.id());
+    } else {
+      calls.launch_completing(stream, kernel.id(), resident.at(static_cast<std::size_t>(rank)));
+    }
   }
 }
 

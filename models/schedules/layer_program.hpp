@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/schedules/site.hpp"
@@ -28,6 +29,7 @@ struct GemmCall {
   GemmLibrary library = GemmLibrary::cublaslt;
   int margin = 0;  ///< SMs left to others
   std::string_view label;
+  std::int64_t columns = 0;  ///< of the rank's N; 0: all
 };
 
 class LayerProgram {
@@ -50,6 +52,8 @@ class LayerProgram {
   }
   /// A third stream, for what a rank fetches of peers that do not run while it pushes to them.
   [[nodiscard]] sim::StreamId fetch(int rank);
+  /// A further stream of the rank, made at its first use; one that communicates goes before the others.
+  [[nodiscard]] sim::StreamId stream(int rank, std::string_view name, bool communicates);
   [[nodiscard]] sim::MemoryId memory(int rank) const {
     return site_.built.memories[static_cast<std::size_t>(rank)].device;
   }
@@ -80,9 +84,11 @@ class LayerProgram {
   void post_all(int rank, sim::StreamId stream, std::string_view label,
                 const std::vector<sim::SignalId>& signals);
 
-  /// Launches one collective of all ranks, on each rank's given stream.
+  /// Launches one collective of all ranks, on each rank's given stream; `resident`: events, by rank, that are
+  /// recorded once all of its CTAs are. Each member's CTAs come in clusters of `cluster`.
   void collective(const CollectiveCost& cost, Bytes message, std::string_view label,
-                  const std::vector<sim::StreamId>& streams);
+                  const std::vector<sim::StreamId>& streams,
+                  const std::vector<sim::EventId>& resident = {}, int cluster = 1);
 
   /// Index of the rank's transport engine that serves this direction; none if the device has no such engine.
   [[nodiscard]] std::optional<std::uint32_t> engine(int rank, sim::EngineDirection direction) const;
@@ -100,6 +106,7 @@ class LayerProgram {
   };
   using GemmKey =
       std::tuple<int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary, int, std::string>;
+  using StreamKey = std::pair<int, std::string>;
 
   sim::KernelId gemm_kernel(int rank, const GemmCall& call);
   void add_uses(const CollectiveCost& cost, int rank, std::int64_t denominator,
@@ -111,6 +118,7 @@ class LayerProgram {
   std::vector<sim::CallWriter> hosts_;
   std::vector<Streams> streams_;
   std::map<GemmKey, sim::KernelId> gemms_;
+  std::map<StreamKey, sim::StreamId> named_streams_;
   std::string boundary_;
 };
 

@@ -6,6 +6,7 @@
 // and the registry-wide laws come from that registration (models/schedules/registry.hpp).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,8 +26,22 @@ struct ScheduleInfo {
   std::string system;    ///< whose it is; "weft" for the shipped kernels
   std::string summary;   ///< one sentence
   std::string citation;  ///< where its behaviour is documented
-  std::vector<KnobSpec> knobs;
+  std::vector<KnobSpec> knobs{};
+  std::string applies_to{};          ///< the boundaries that it takes, in words
+  std::string order{};               ///< chunks and tile order
+  std::string edges{};               ///< what waits for what, and by which kind of edge
+  std::string resources{};           ///< SMs, engines and switch that it uses
+  std::string buffers{};             ///< what it holds beside the operands
+  std::vector<std::string> rules{};  ///< its system's restrictions, in the system's own terms
 };
+
+/// The points that a schedule's own published predictor puts forward, of all that it looked at.
+struct Nomination {
+  std::vector<Knobs> points;  ///< at most most_nominated, best first
+  std::int64_t considered = 0;
+  std::string predictor;  ///< whose it is, in words
+};
+inline constexpr std::size_t most_nominated = 32;
 
 class Schedule {
  public:
@@ -47,6 +62,17 @@ class Schedule {
   /// Appends the boundary to a layer's host threads and streams. Needs legal knobs.
   virtual void expand(const Boundary& boundary, const Knobs& knobs, const Site& site,
                       LayerProgram& program) const = 0;
+
+  /// What the system's own predictor would try here, where it has one and its knobs are too many to try; none: every
+  /// combination of the knobs' values is a point.
+  [[nodiscard]] virtual std::optional<Nomination> nominate(const Boundary&, const Site&) const {
+    return std::nullopt;
+  }
+
+  /// Memory that a rank holds for it beside the operands. Needs legal knobs.
+  [[nodiscard]] virtual Bytes buffer_bytes(const Boundary&, const Knobs&, const Site&) const {
+    return {};
+  }
 
   /// A time that no run of these knobs can beat, proven from the schedule's own structure: unavoidable first and
   /// last chunks included, launches and contention left out. Zero is always true.

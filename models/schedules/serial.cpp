@@ -30,7 +30,11 @@ class Serial final : public Schedule {
                    "of the library's collectives; auto: the one of least time",
                    {"auto", "ring", "tree", "nvls", "hierarchical"},
                    "auto",
-                   "NCCL_ALGO"}}};
+                   "NCCL_ALGO"}},
+        .applies_to = "every boundary",
+        .order = "each kernel and each collective whole",
+        .edges = "stream order",
+        .resources = "all SMs for a product, the library's CTAs for a collective"};
     return info;
   }
 

@@ -74,7 +74,17 @@ void each_point(Visit&& visit) {
 TEST(Catalogue, HoldsTheseSchedules) {
   std::vector<std::string> names;
   for (const Schedule* schedule : all_schedules()) names.push_back(schedule->info().name);
-  EXPECT_THAT(names, ElementsAre("chunked", "device_flag", "serial"));
+  EXPECT_THAT(
+      names,
+      ElementsAre("chunked", "cublasmp.ag_matmul", "cublasmp.matmul_ar", "cublasmp.matmul_rs",
+                  "cutlass.distributed_gemm", "device_flag", "flashoverlap", "flux.ag_gemm",
+                  "flux.gemm_rs", "mc2.all_gather_matmul", "mc2.cross_operator",
+                  "mc2.matmul_all_reduce", "mc2.matmul_all_to_all", "mc2.matmul_reduce_scatter",
+                  "nccl.serial", "nccl.stream_overlap", "parallelkittens.ag_gemm",
+                  "parallelkittens.gemm_ar", "parallelkittens.gemm_rs", "serial", "te.atomic_gemm",
+                  "te.bulk", "te.external", "te.pipeline", "te.ring_exchange", "torch.async_tp",
+                  "torch.symm_mem_all_reduce", "triton_distributed.ag_gemm",
+                  "triton_distributed.gemm_rs"));
 }
 
 TEST(Catalogue, EveryScheduleSaysWhatItIsAndWhereItIsFrom) {

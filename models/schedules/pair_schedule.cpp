@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/schedules/pair_schedule.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/schedules/delivery.hpp"
+
+namespace weft::model {
+
+void require(Rules& broken, bool holds, std::string rule) {
+  if (!holds) broken.push_back(std::move(rule));
+}
+
+bool PairSchedule::runs_on(std::string_view architecture) const {
+  return architecture.starts_with("sm_");
+}
+
+void PairSchedule::boundary_rules(const Boundary&, const FusedPair&, Rules&) const {}
+
+std::vector<std::string> PairSchedule::refusals(const Boundary& boundary, const Knobs& knobs,
+                                                const Site& site) const {
+  const auto pair = fused_pair(boundary);
+  if (!pair) {
+    return {fmt::format("\"{}\" has no product that makes or needs what is communicated",
+                        boundary.name)};
+  }
+  if (site.ranks() < 2) return {"one rank has nobody to talk to"};
+  const FusedView view(boundary, *pair);
+  Rules broken;
+  require(broken, runs_on(site.profile.gpu.architecture),
+          fmt::format("{} has no kernels for {}", info().system, site.profile.gpu.architecture));
+  require(broken, site.running() == site.ranks(),
+          "its kernels talk to kernels of its peers, and some ranks here are memories only");
+  require(broken, view.collective.group == site.ranks(),
+          fmt::format("the collective joins {} ranks and the site has {}", view.collective.group,
+                      site.ranks()));
+  const std::vector<CollectiveOp> able = fuses();
+  std::vector<std::string_view> names;
+  for (const CollectiveOp op : able) names.push_back(name_of(op));
+  require(broken, std::find(able.begin(), able.end(), view.collective.op) != able.end(),
+          fmt::format("{} fuses {} with a product, and this is {}", info().name,
+                      fmt::join(names, " or "), name_of(view.collective.op)));
+  if (broken.empty()) boundary_rules(boundary, *pair, broken);
+  if (broken.empty()) rules(view, knobs, site, broken);
+  return broken;
+}
+
+std::vector<std::vector<Transfer>> PairSchedule::transfers(const Boundary& boundary,
+                                                           const Knobs& knobs,
+                                                           const Site& site) const {
+  const FusedPair pair = *fused_pair(boundary);
+  const FusedView view(boundary, pair);
+  std::vector<std::vector<Transfer>> all;
+  for (std::size_t c = 0; c < boundary.collectives.size(); ++c) {
+    all.push_back(c == pair.collective ? moves(view, knobs, site)
+                                       : library_transfers(boundary.collectives[c], site));
+  }
+  return all;
+}
+
+void PairSchedule::expand(const Boundary& boundary, const Knobs& knobs, const Site&,
+                          LayerProgram& program) const {
+  const FusedPair pair = *fused_pair(boundary);
+  program.begin(boundary.name);
+  const FusedView view(boundary, pair);
+  expand_around(boundary, pair, program,
+                [&] { emit(view, knobs, boundary.operators[pair.op].name, program); });
+}
+
+Duration PairSchedule::lower_bound(const Boundary& boundary, const Knobs& knobs,
+                                   const Site& site) const {
+  const FusedView view(boundary, *fused_pair(boundary));
+  const Duration compute = compute_bound(view, knobs, site);
+  const auto port = port_rate(site);
+  if (!port) return compute;
+  // What a rank needs and does not hold comes in by its port; what it does not keep of its addends goes out.
+  const Bytes whole = bytes_of(view.collective.format,
+                               view.collective.extent.rows * view.collective.extent.columns);
+  const Bytes kept = bytes_of(view.collective.format,
+                              rows_of_owner(view, 0).rows() * view.collective.extent.columns);
+  const bool all_to_all = view.collective.op == CollectiveOp::all_to_all;
+  const Bytes moved = all_to_all ? cut_bound(view.collective, 0) : whole - kept;
+  return std::max(compute, moved / *port);
+}
+
+Bytes PairSchedule::buffer_bytes(const Boundary& boundary, const Knobs& knobs,
+                                 const Site& site) const {
+  return buffers(FusedView(boundary, *fused_pair(boundary)), knobs, site);
+}
+
+std::vector<Transfer> PairSchedule::moves(const FusedView& view, const Knobs&, const Site&) const {
+  return owner_transfers(view);
+}
+
+RowRange rows_of_owner(const FusedView& view, int owner) {
+  return shard_of(view.collective.extent.rows, view.collective.group, owner);
+}
+
+Duration tile_work(const FusedView& view, std::int64_t rows, std::int64_t columns,
+                   GemmLibrary library, int margin, const Site& site) {
+  if (rows <= 0 || columns <= 0) return {};
+  const GemmCost cost = site.prices->gemm(
+      {rows, columns, view.work.rank.k, view.work.x.element, view.work.y.element, library},
+      site.sms(0, margin));
+  const std::int64_t at_once = std::max<std::int64_t>({1, cost.resident, site.sms(0).sms()});
+  return Duration::from_ps(narrow(Int128{cost.tile_time().ps()} * cost.tiles / at_once));
+}
+
+std::optional<Bandwidth> port_rate(const Site& site) {
+  const sim::Machine& machine = site.built.machine;
+  std::optional<std::vector<sim::RouteShare>> common;
+  std::int64_t denominator = 1;
+  for (int peer = 1; peer < site.ranks(); ++peer) {
+    const sim::Route& route =
+        machine.routes.at(site.built.unicast[0][static_cast<std::size_t>(peer)].value());
+    if (!common) {
+      common.emplace();
+      denominator = route.denominator;
+      for (const sim::RouteShare& share : route.shares) {
+        if (share.on == sim::RouteShare::On::link) common->push_back(share);
+      }
+      continue;
+    }
+    std::erase_if(*common, [&](const sim::RouteShare& share) {
+      return route.denominator != denominator ||
+             std::find(route.shares.begin(), route.shares.end(), share) == route.shares.end();
+    });
+  }
+  std::optional<Bandwidth> rate;
+  if (!common) return rate;
+  for (const sim::RouteShare& share : *common) {
+    const sim::Link& link = machine.links.at(share.index);
+    const Bandwidth whole = Bandwidth::from_bytes_per_second(narrow(
+        Int128{link.capacity_per_direction.bytes_per_second()} * denominator / share.numerator));
+    if (!rate || whole < *rate) rate = whole;
+  }
+  return rate;
+}
+
+std::vector<Transfer> owner_transfers(const FusedView& view) {
+  return direct_transfers(
+      view, view.plan(std::max(1, view.collective.group - 1),
+                      view.collective.op == CollectiveOp::all_to_all ? ChunkOrder::sliced
+                                                                     : ChunkOrder::rotated));
+}
+
+std::vector<Transfer> part_transfers(const FusedView& view, const Site& site,
+                                     CollectiveAlgorithm algorithm, RowRange columns, int chunk) {
+  ChunkGeometry geometry;
+  geometry.op = view.collective.op;
+  geometry.ranks = view.collective.group;
+  geometry.node_of_rank = site.built.node_of_rank;
+  geometry.chunk = chunk;
+  geometry.owned = [&view, columns](int owner) {
+    const RowRange rows = rows_of_owner(view, owner);
+    return Block{rows.begin, rows.rows(), columns.begin, columns.rows()};
+  };
+  return algorithm_transfers(algorithm, geometry);
+}
+
+}  // namespace weft::model

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL on a stream of its own beside work that does not need it: what data parallelism does with gradients, and a
+// framework with the collective of one product beside another product.
+#include <memory>
+
+#include "models/schedules/published/nccl_carrier.hpp"
+#include "models/schedules/registry.hpp"
+#include "models/schedules/whole_schedule.hpp"
+
+namespace weft::model {
+namespace {
+
+class NcclStreamOverlap final : public WholeSchedule {
+ public:
+  const ScheduleInfo& info() const override {
+    static const ScheduleInfo info{
+        .name = "nccl.stream_overlap",
+        .system = "NCCL",
+        .summary = "an NCCL collective on its own stream beside work that does not need it",
+        .citation = std::string(nccl_citation),
+        .knobs = nccl_knobs(),
+        .applies_to = "boundaries with work that neither makes nor needs what a collective moves",
+        .order = "operators as they come; a collective as soon as what it sends is there",
+        .edges = "stream events",
+        .resources =
+            "NCCL's channels beside the product: whichever is resident first keeps its SMs",
+        .buffers = "registered: the collective's message in symmetric windows",
+        .rules = {"independent work in the boundary",
+                  "symmetric kernels and copy engines need registered buffers of one LSA domain",
+                  "copy engines do not reduce", "NVLS needs a switch that reduces"}};
+    return info;
+  }
+  Bytes buffer_bytes(const Boundary& boundary, const Knobs& knobs, const Site&) const override {
+    return nccl_windows(boundary, knobs);
+  }
+  Knobs normalised(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
+    return nccl_normalised(boundary, knobs, site);
+  }
+
+ protected:
+  bool overlaps() const override { return true; }
+  void rules(const Boundary& boundary, const Knobs&, const Site&, Rules& broken) const override {
+    require(
+        broken, has_independent_work(boundary),
+        "a second stream overlaps only independent work, and everything here makes or needs what "
+        "is communicated");
+  }
+  std::optional<CollectiveCost> carry(const BoundaryCollective& collective, const Knobs& knobs,
+                                      const Site& site, std::string& why) const override {
+    return nccl_carrier(collective, knobs, site, why);
+  }
+  void launch(const BoundaryCollective& collective, const Knobs& knobs,
+              const std::vector<sim::StreamId>& streams, const std::vector<sim::EventId>& resident,
+              LayerProgram& program) const override {
+    nccl_launch(collective, knobs, streams, resident, program);
+  }
+};
+
+const Registration nccl_stream_overlap(std::make_unique<NcclStreamOverlap>());
+
+}  // namespace
+}  // namespace weft::model

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Published predictors, reproduced: each figure below is worked out from the source's own formula.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/cost/collective.hpp"
+#include "models/cost/deepep_sms.hpp"
+#include "models/cost/flashoverlap_predictor.hpp"
+#include "models/cost/nccl_symmetric.hpp"
+#include "models/cost/nccl_tuner.hpp"
+
+namespace weft::model {
+namespace {
+
+using testing::DoubleNear;
+
+// ---- FlashOverlap ------------------------------------------------------------------------------------------
+
+// M = N = 4096, tiles of 128 x 128: 1024 on 128 SMs, 126 of them left; a flat curve of 100.
+FlashOverlapProblem overlap_problem(CollectiveOp op) {
+  FlashOverlapProblem problem;
+  problem.m = problem.n = 4096;
+  problem.tiles = 1024;
+  problem.sms = 128;
+  problem.ranks = 4;
+  problem.op = op;
+  problem.gemm = 0.008;
+  problem.bandwidth = {{1e3, 100.0}, {1e9, 100.0}};
+  return problem;
+}
+
+// 2^24 elements * 2 * 2 * 3 / 100 / 2^30 = 0.001875; a reduce-scatter moves half of it.
+TEST(FlashOverlap, TransferIsElementsOverBandwidth) {
+  EXPECT_DOUBLE_EQ(flashoverlap_transfer(overlap_problem(CollectiveOp::all_reduce), 1 << 24),
+                   0.001875);
+  EXPECT_DOUBLE_EQ(flashoverlap_transfer(overlap_problem(CollectiveOp::reduce_scatter), 1 << 24),
+                   0.0009375);
+}
+
+TEST(FlashOverlap, BandwidthIsInterpolatedAndHeldAtBothEnds) {
+  FlashOverlapProblem problem = overlap_problem(CollectiveOp::reduce_scatter);
+  problem.bandwidth = {{100.0, 10.0}, {300.0, 30.0}};
+  const auto rate = [&](double elements) {
+    return elements * 2 * 3 / (1024. * 1024 * 1024) / flashoverlap_transfer(problem, elements);
+  };
+  EXPECT_DOUBLE_EQ(rate(50), 10);
+  EXPECT_DOUBLE_EQ(rate(200), 20);
+  EXPECT_DOUBLE_EQ(rate(900), 30);
+}
+
+TEST(FlashOverlap, ASingleGroupTakesTheUnscaledProduct) {
+  EXPECT_DOUBLE_EQ(flashoverlap_predict(overlap_problem(CollectiveOp::all_reduce), {1024}),
+                   0.008 + 0.001875);
+}
+
+// 8 waves on 128 SMs, 9 on 126: gemm' = 0.009, 0.001 a wave. Groups of 504 (4 waves) and 520 (5 waves):
+// computed 0.004, sent 0.004 + 504/1024 * 0.001875, computed 0.009, then 520/1024 * 0.001875.
+TEST(FlashOverlap, TwoGroupsOverlapTheFirstTransfer) {
+  const double second = 16384.0 * 520 * 12 / 100 / (1024. * 1024 * 1024);
+  EXPECT_NEAR(flashoverlap_predict(overlap_problem(CollectiveOp::all_reduce), {504, 520}),
+              0.009 + second, 1e-15);
+}
+
+// 9 waves make 2^8 compositions; those of more than five groups whose first is longer than two are left out:
+// a first part of f > 2 waves leaves C(8-f, g-2) of g parts, g from 6 on: f=3: C(5,4)+C(5,5) = 6, f=4: C(4,4) = 1.
+TEST(FlashOverlap, GroupingsAreCompositionsWithoutColdStarts) {
+  const auto groupings = flashoverlap_groupings(overlap_problem(CollectiveOp::all_reduce));
+  EXPECT_EQ(groupings.size(), 256U - 7U);
+  for (const auto& groups : groupings) {
+    std::int64_t sum = 0;
+    for (const std::int64_t tiles : groups) sum += tiles;
+    EXPECT_EQ(sum, 1024);
+  }
+}
+
+// ---- NCCL's symmetric kernels ------------------------------------------------------------------------------
+
+// By hand: an all-gather of 64 MiB shards over 8 Hopper ranks at 64 CTAs: bus bytes 7 * 2^26, peak 320 GB of 2^30,
+// and 44 a CTA, far beyond the soft minimum's knee: t = 7.8 + bytes / bandwidth - 1.
+TEST(NcclSymmetric, LargeMessagesTakeTheirBytesOverTheSoftMinimum) {
+  const double gb = (1 << 30) / 1e6, cta = 44 * gb, peak = 320 * gb;
+  const auto estimate = nccl_symmetric_estimate(NcclGeneration::hopper,
+                                                NcclSymmetricKernel::all_gather_peers, 8, 1 << 26);
+  const double x = estimate.ctas * cta;
+  const double bandwidth = peak - cta * std::log1p((std::exp(peak / cta) - 1) * std::exp(-x / cta));
+  EXPECT_THAT(estimate.time_us, DoubleNear(7.8 + 7.0 * (1 << 26) / bandwidth - 1, 1e-6));
+}
+
+// An empty message costs the base latency and softplus(-1) = log(1 + 1/e).
+TEST(NcclSymmetric, EmptyMessagesCostTheBaseLatency) {
+  const auto ll =
+      nccl_symmetric_estimate(NcclGeneration::hopper, NcclSymmetricKernel::all_reduce_ll, 8, 0);
+  EXPECT_DOUBLE_EQ(ll.time_us, 4.5 + std::log1p(std::exp(-1.0)));
+  EXPECT_EQ(ll.ctas, 1);
+  const auto blackwell = nccl_symmetric_estimate(NcclGeneration::blackwell,
+                                                 NcclSymmetricKernel::all_reduce_switch, 8, 0);
+  EXPECT_DOUBLE_EQ(blackwell.time_us, 19.5 + std::log1p(std::exp(-1.0)));
+}
+
+TEST(NcclSymmetric, TheSwitchTakesAtMostSixteenCtasOverTheRanks) {
+  for (const int ranks : {2, 4, 8}) {
+    const auto estimate = nccl_symmetric_estimate(
+        NcclGeneration::hopper, NcclSymmetricKernel::all_reduce_switch, ranks, 1 << 28);
+    EXPECT_LE(estimate.ctas, (16 + ranks - 1) / ranks);
+  }
+}
+
+TEST(NcclSymmetric, SmallMessagesPickFlagsInTheDataAndLargeOnesTheSwitch) {
+  const auto small =
+      nccl_symmetric_pick(NcclGeneration::hopper, CollectiveOp::all_reduce, 8, 1024, true);
+  const auto large =
+      nccl_symmetric_pick(NcclGeneration::hopper, CollectiveOp::all_reduce, 8, 1 << 28, true);
+  EXPECT_EQ(name_of(small->kernel), "AllReduce_AGxLLMC_R");
+  EXPECT_EQ(name_of(large->kernel), "AllReduce_RSxLDMC_AGxSTMC");
+  EXPECT_FALSE(
+      nccl_symmetric_pick(NcclGeneration::hopper, CollectiveOp::all_to_all, 8, 1024, true));
+}
+
+// ---- NCCL's tuner ------------------------------------------------------------------------------------------
+
+// Hopper, one node of 8, 16 channels of 20 GB/s: a ring all-reduce under Simple takes 8.4 + 14 * 3.4 us and moves
+// 320 GB/s * 8 / 14.
+TEST(NcclTuner, RingAllReduceIsBaseHopsAndBytes) {
+  NcclTunerProblem problem;
+  problem.channels = 16;
+  problem.channel_gbps = 20;
+  const auto ring = nccl_tuner_time_us(problem, CollectiveOp::all_reduce, NcclAlgorithm::ring,
+                                       CollectiveProtocol::simple, 1 << 28);
+  ASSERT_TRUE(ring);
+  EXPECT_NEAR(*ring, 8.4 + 14 * 3.4 + (1 << 28) / (1000 * 320.0 * 8 / 14), 1e-6);
+}
+
+// LL carries half, and no more than 141 GB/s in one node of Hopper.
+TEST(NcclTuner, LowLatencyIsHeldToItsCeiling) {
+  NcclTunerProblem problem;
+  problem.channels = 16;
+  problem.channel_gbps = 20;
+  const auto ll = nccl_tuner_time_us(problem, CollectiveOp::all_gather, NcclAlgorithm::ring,
+                                     CollectiveProtocol::ll, 1 << 20);
+  EXPECT_NEAR(*ll, 6.6 + 7 * 0.6 + (1 << 20) / (1000 * 141.0 * 8 / 7), 1e-6);
+}
+
+TEST(NcclTuner, NvlsGoesTwiceThroughTheSwitchAtItsEfficiency) {
+  NcclTunerProblem problem;
+  problem.channels = 16;
+  problem.channel_gbps = 20;
+  const auto nvls = nccl_tuner_time_us(problem, CollectiveOp::all_reduce, NcclAlgorithm::nvls,
+                                       CollectiveProtocol::simple, 1 << 28);
+  EXPECT_NEAR(*nvls, 25 + (1 << 28) / (1000 * 320 * 0.85 * 15 / 16), 1e-6);
+}
+
+TEST(NcclTuner, TreesReduceOnlyAndOnlyAllReduces) {
+  const NcclTunerProblem problem;
+  EXPECT_FALSE(nccl_tuner_time_us(problem, CollectiveOp::all_gather, NcclAlgorithm::tree,
+                                  CollectiveProtocol::simple, 1 << 20));
+}
+
+// ---- NVLS ----------------------------------------------------------------------------------------------------
+
+// A port passes (p+1)/p of an NVLS all-reduce's message, and bus bandwidth counts 2 (p-1)/p of it: 2 (p-1)/(p+1) of
+// the port's rate. Fitted at 8 GPUs (480 GB/s), 4 to 7 follow (github.com/NVIDIA/nccl/issues/1455, H100).
+TEST(NvlsAllReduce, BusBandwidthByGpuCountFollowsFromThePort) {
+  constexpr double port = 480. * 9 / 14;
+  constexpr std::pair<int, double> published[] = {{4, 370}, {5, 420}, {6, 440}, {7, 460}, {8, 480}};
+  ProtocolCosts nvls;
+  nvls.algorithm = CollectiveAlgorithm::nvls;
+  nvls.rate.value = Bandwidth::from_bytes_per_second(std::llround(port * 1e9));
+  nvls.ctas.value = 16;
+  Profile profile;
+  profile.gpu.link_per_direction.value = Bandwidth::from_bytes_per_second(450'000'000'000);
+  profile.collectives = {nvls};
+  Fabric fabric;
+  fabric.gpu_per_direction = profile.gpu.link_per_direction.value;
+  fabric.switch_reduces = true;
+  const Bytes message = Bytes::from(std::int64_t{2} << 30);
+  for (const auto& [ranks, figure] : published) {
+    const auto costs = library_collectives(
+        profile, fabric, CollectiveProblem::in_node(CollectiveOp::all_reduce, ranks));
+    ASSERT_EQ(costs.size(), 1U);
+    const double seconds = static_cast<double>(costs.front().time(message).ps()) / 1e12;
+    const double bus =
+        static_cast<double>(message.count()) / seconds / 1e9 * 2 * (ranks - 1) / ranks;
+    EXPECT_NEAR(bus / figure, 1, 0.05) << ranks << " GPUs";
+  }
+}
+
+// ---- DeepEP ------------------------------------------------------------------------------------------------
+
+// Top 1 goes to exactly one group.
+TEST(DeepEp, ExpectedGroupsAreOneForTopOne) {
+  EXPECT_DOUBLE_EQ(deepep_expected_groups(8, 256, 1), 1);
+}
+
+// C(224,8)/C(256,8) by hand for 8 groups of 32 experts.
+TEST(DeepEp, ExpectedGroupsAreThoseThatAreNotMissed) {
+  double missed = 1;
+  for (int i = 0; i < 8; ++i) missed *= (224.0 - i) / (256.0 - i);
+  EXPECT_DOUBLE_EQ(deepep_expected_groups(8, 256, 8), 8 * (1 - missed));
+}
+
+// Direct, 8 ranks of one NVLink domain: writes 1, traffic 7/8: 160 / 0.875 / 50 = 3.66 SMs, with a quarter more 4.57:
+// five, made even: 6.
+TEST(DeepEp, SmCountOfOneDomain) {
+  DeepEpProblem problem;
+  problem.nvlink_gbps = 160;
+  EXPECT_EQ(deepep_sm_count(problem), 6);
+  problem.beside_compute = false;
+  EXPECT_EQ(deepep_sm_count(problem), 64);
+}
+
+}  // namespace
+}  // namespace weft::model

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tells each published schedule from the others, read off its program or its run.
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/planner/evaluate.hpp"
+#include "models/planner/search.hpp"
+#include "models/schedules/delivery.hpp"
+#include "models/schedules/example.hpp"
+#include "models/schedules/published/te_rules.hpp"
+#include "models/schedules/registry.hpp"
+#include "tests/models/schedules/sites.hpp"
+
+namespace weft::model {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Boundary boundary_of(BoundaryKind kind, int ranks) {
+  return make_boundary(kind, {512L * ranks, 2048, 2048}, {}, ranks);
+}
+
+struct Set {
+  std::string name;
+  KnobValue value;
+};
+
+ScheduleChoice choice_of(const std::string& name, const std::vector<Set>& knobs = {}) {
+  const Schedule* schedule = find_schedule(name);
+  ScheduleChoice choice{schedule, Knobs(schedule->info().knobs)};
+  for (const Set& each : knobs) choice.knobs.set(each.name, each.value);
+  return choice;
+}
+
+std::vector<std::string> refusals_of(const ScheduleChoice& choice, const Boundary& boundary,
+                                     const Site& site) {
+  return choice.schedule->refusals(boundary, choice.knobs, site);
+}
+
+// The calls of one kind that rank 0's host makes, in order.
+template <class Call>
+std::vector<Call> calls_of(const sim::Program& program) {
+  std::vector<Call> calls;
+  for (const sim::Command& command : program.threads.front().commands) {
+    if (const auto* call = std::get_if<Call>(&command.call)) calls.push_back(*call);
+  }
+  return calls;
+}
+
+std::string label_of(const sim::Program& program, const sim::Launch& launch) {
+  return program.labels[program.kernels[launch.kernel.value()].label.value()];
+}
+
+Duration time_of(const ScheduleChoice& choice, const Boundary& boundary, const Site& site) {
+  return overlapped_only(boundary, choice, site, {}).overlapped;
+}
+
+TEST(Flux, PullsStrictlyInTurnOnOneStream) {
+  const Site site = test_site("h200x8.json", 8);
+  const sim::Program program =
+      boundary_program(boundary_of(BoundaryKind::ag_gemm, 8), choice_of("flux.ag_gemm"), site);
+  std::set<std::uint32_t> streams, engines;
+  int pulls = 0;
+  for (const sim::Copy& copy : calls_of<sim::Copy>(program)) {
+    if (copy.route == site.built.unicast[0][0]) continue;  // its own shard
+    ++pulls;
+    streams.insert(copy.stream.value());
+    engines.insert(copy.engine);
+  }
+  EXPECT_EQ(pulls, 7);
+  EXPECT_EQ(streams.size(), 1U);
+  EXPECT_EQ(engines.size(), 1U);
+}
+
+TEST(Flux, FetchesTilesWithAWarpOfTheProductsOwnCtas) {
+  const Site site = test_site("h200x8.json", 8);
+  const sim::Program program =
+      boundary_program(boundary_of(BoundaryKind::gemm_rs, 8), choice_of("flux.gemm_rs"), site);
+  int warp_groups = 0;
+  for (const sim::Role& role : program.roles)
+    warp_groups += role.scope == sim::Role::Scope::warp_group ? 1 : 0;
+  EXPECT_EQ(warp_groups, 8);
+  EXPECT_THAT(refusals_of(choice_of("flux.gemm_rs"),
+                          make_boundary(BoundaryKind::gemm_rs, {3072, 1536, 1536}, {}, 6),
+                          test_site("h200x8.json", 6)),
+              testing::Contains(HasSubstr("power of two")));
+}
+
+TEST(TransformerEngine, RingReducesInATailOnTheComputeStream) {
+  const Site site = test_site("h200x8.json", 8);
+  const sim::Program program =
+      boundary_program(boundary_of(BoundaryKind::gemm_rs, 8), choice_of("te.ring_exchange"), site);
+  const auto launches = calls_of<sim::Launch>(program);
+  EXPECT_THAT(label_of(program, launches.back()), testing::EndsWith(".add"));
+  EXPECT_EQ(launches.back().stream, sim::StreamId(0));
+}
+
+TEST(TransformerEngine, PipelineSplitsFeaturesAndNotTokens) {
+  const Site site = test_site("h200x8.json", 8);
+  const Boundary boundary = boundary_of(BoundaryKind::gemm_rs, 8);
+  const ScheduleChoice choice = choice_of("te.pipeline");
+  const auto transfers = choice.schedule->transfers(boundary, choice.knobs, site).front();
+  for (const Transfer& each : transfers) {
+    EXPECT_EQ(each.block.columns, 2048 / 4);
+    EXPECT_EQ(each.block.rows, 512);
+  }
+  EXPECT_THAT(refusals_of(choice, boundary_of(BoundaryKind::ag_gemm, 8), site),
+              Each(HasSubstr("fuses reduce_scatter")));
+}
+
+TEST(TransformerEngine, OverlapsOnlyUnderSequenceParallelismInOneNvlinkDomain) {
+  EXPECT_THAT(refusals_of(choice_of("te.ring_exchange"), boundary_of(BoundaryKind::gemm_ar, 8),
+                          test_site("h200x8.json", 8)),
+              testing::Not(IsEmpty()));
+  EXPECT_THAT(refusals_of(choice_of("te.ring_exchange"), boundary_of(BoundaryKind::ag_gemm, 8),
+                          test_site("l20x8.json", 8)),
+              Each(HasSubstr("NVLink domain")));
+}
+
+// A persistent product whose grid counts on SMs that the collective holds starts those CTAs only when it leaves, with
+// all of their tiles to do.
+TEST(TransformerEngine, BulkWithoutAMarginPaysASecondWave) {
+  const Site site = test_site("h200x8.json", 8);
+  const Boundary boundary = with_wgrad(
+      make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 65536}, {}, 8), Relation::independent);
+  const auto with = [&](std::int64_t margin) {
+    return time_of(choice_of("te.bulk", {{"set_sm_margin", margin}, {"num_sm", std::int64_t{8}}}),
+                   boundary, site);
+  };
+  EXPECT_GT(with(0), with(1));
+}
+
+TEST(TransformerEngine, AtomicGemmIsForFp8Only) {
+  const Site site = test_site("h200x8.json", 8);
+  EXPECT_THAT(refusals_of(choice_of("te.atomic_gemm"), boundary_of(BoundaryKind::ag_gemm, 8), site),
+              Each(HasSubstr("FP8 only")));
+  TensorFormat fp8;
+  fp8.element = DType::fp8_e4m3;
+  const Boundary small = make_boundary(BoundaryKind::ag_gemm, {4096, 2048, 2048}, fp8, 8);
+  const ScheduleChoice choice = choice_of("te.atomic_gemm");
+  ASSERT_THAT(refusals_of(choice, small, site), IsEmpty());
+  EXPECT_GT(time_of(choice, small, site), Duration());
+}
+
+TEST(TransformerEngine, DefaultMethodsAreThoseOfItsTable) {
+  EXPECT_EQ(te_default_method("qkv", "fprop"), "ring_exchange");
+  EXPECT_EQ(te_default_method("fc2", "fprop"), "pipeline");
+  EXPECT_EQ(te_default_method("fc1", "wgrad"), "bulk");
+  EXPECT_EQ(te_default_method("proj", "wgrad"), "external");
+  EXPECT_EQ(te_default_method("proj", "dgrad"), "ring_exchange");
+  EXPECT_EQ(te_default_method("norm", "fprop"), std::nullopt);
+}
+
+TEST(TransformerEngine, ExternalNeedsAWgradOfWhatIsGathered) {
+  const Site site = test_site("h200x8.json", 8);
+  const Boundary plain = boundary_of(BoundaryKind::ag_gemm, 8);
+  EXPECT_THAT(refusals_of(choice_of("te.external"), plain, site), Each(HasSubstr("wgrad")));
+  EXPECT_THAT(refusals_of(choice_of("te.external"), with_wgrad(plain, Relation::consumes), site),
+              IsEmpty());
+}
+
+// CUDA_DEVICE_MAX_CONNECTIONS=1: launches leave one queue in their order, and a collective behind the product's own
+// launch waits for it: what was overlapped is not.
+TEST(Nccl, OneConnectionKillsOverlapOfAnotherStream) {
+  const Boundary boundary = with_wgrad(
+      make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 8192}, {}, 4), Relation::independent);
+  Site site = test_site("h200x8.json", 4);
+  const ScheduleChoice choice = choice_of("nccl.stream_overlap");
+  const Duration many = time_of(choice, boundary, site);
+  for (sim::Process& process : site.built.machine.processes) process.max_connections = 1;
+  const Duration one = time_of(choice, boundary, site);
+  EXPECT_GE(one, many);
+}
+
+TEST(Nccl, CopyEnginesGatherWithoutAnyCtaAndDoNotReduce) {
+  const Site site = test_site("h200x8.json", 8);
+  const ScheduleChoice choice =
+      choice_of("nccl.serial",
+                {{"registered", std::string("window")}, {"NCCL_CTA_POLICY", std::string("zero")}});
+  EXPECT_TRUE(boundary_program(boundary_of(BoundaryKind::ag_gemm, 8), choice, site).gangs.empty());
+  EXPECT_THAT(refusals_of(choice, boundary_of(BoundaryKind::gemm_rs, 8), site),
+              Each(HasSubstr("copy engines do not reduce")));
+}
+
+TEST(Torch, AlternatesCopiesBetweenTwoStreams) {
+  const Site site = test_site("h200x8.json", 4);
+  const sim::Program program =
+      boundary_program(boundary_of(BoundaryKind::ag_gemm, 4), choice_of("torch.async_tp"), site);
+  std::vector<std::uint32_t> streams;
+  for (const sim::Copy& copy : calls_of<sim::Copy>(program)) streams.push_back(copy.stream.value());
+  ASSERT_EQ(streams.size(), 4U);  // its own shard, then three pulls
+  EXPECT_NE(streams[1], streams[2]);
+  EXPECT_EQ(streams[1], streams[3]);
+}
+
+TEST(Torch, OneShotBringsEveryPartialToEveryRank) {
+  const Site site = test_site("h200x8.json", 4);
+  const Boundary boundary = boundary_of(BoundaryKind::gemm_ar, 4);
+  const auto ports = [&](const char* kernel) {
+    const ScheduleChoice choice =
+        choice_of("torch.symm_mem_all_reduce", {{"kernel", std::string(kernel)}});
+    return port_bytes(boundary.collectives.front(),
+                      choice.schedule->transfers(boundary, choice.knobs, site).front())
+        .front()
+        .ingress;
+  };
+  EXPECT_EQ(ports("one_shot"), boundary.collectives.front().message * 3);
+  EXPECT_EQ(ports("two_shot") * 2, boundary.collectives.front().message * 3);
+}
+
+TEST(Cutlass, LaunchesItsStagesProgrammatically) {
+  const Site site = test_site("h200x8.json", 8);
+  const sim::Program program = boundary_program(boundary_of(BoundaryKind::ag_gemm, 8),
+                                                choice_of("cutlass.distributed_gemm"), site);
+  int programmatic = 0;
+  for (const sim::Launch& launch : calls_of<sim::Launch>(program))
+    programmatic += launch.programmatic ? 1 : 0;
+  EXPECT_EQ(programmatic, 7);
+}
+
+TEST(ParallelKittens, ReduceScatterIsStoresOfTheEpilogueAlone) {
+  const Site site = test_site("h200x8.json", 8);
+  const sim::Program program = boundary_program(boundary_of(BoundaryKind::gemm_rs, 8),
+                                                choice_of("parallelkittens.gemm_rs"), site);
+  EXPECT_THAT(calls_of<sim::Copy>(program), IsEmpty());
+  EXPECT_TRUE(program.gangs.empty());
+  for (const sim::Role& role : program.roles) EXPECT_NE(role.purpose, sim::Purpose::communication);
+  EXPECT_THAT(refusals_of(choice_of("parallelkittens.gemm_rs"),
+                          boundary_of(BoundaryKind::gemm_rs, 4), test_site("h200x8.json", 4)),
+              Each(HasSubstr("NUM_DEVICES = 8")));
+}
+
+TEST(ParallelKittens, SendersAreCtasOfTheProductsKernel) {
+  const Site site = test_site("h200x8.json", 8);
+  const sim::Program program = boundary_program(boundary_of(BoundaryKind::ag_gemm, 8),
+                                                choice_of("parallelkittens.ag_gemm"), site);
+  std::vector<int> senders;
+  for (const sim::Role& role : program.roles) {
+    if (role.purpose == sim::Purpose::communication) senders.push_back(role.ctas);
+  }
+  EXPECT_EQ(senders, std::vector<int>(8, 8));
+}
+
+TEST(TritonDistributed, ProductLeavesItsReducersTheirSms) {
+  const Site site = test_site("h200x8.json", 8);
+  const sim::Program program = boundary_program(boundary_of(BoundaryKind::gemm_rs, 8),
+                                                choice_of("triton_distributed.gemm_rs"), site);
+  for (const sim::Kernel& kernel : program.kernels) {
+    const sim::Role& role = program.roles[kernel.roles.first];
+    if (role.purpose == sim::Purpose::compute) {
+      EXPECT_LE(kernel.ctas, 132 - 15);
+    }
+  }
+}
+
+TEST(FlashOverlap, SpinsOnceAGroupBeforeItsCollective) {
+  const Site site = test_site("a100x8.json", 4);
+  const Boundary boundary = make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 4096}, {}, 4);
+  const ScheduleChoice choice = choice_of("flashoverlap");
+  const auto nomination = choice.schedule->nominate(boundary, site);
+  ASSERT_TRUE(nomination);
+  EXPECT_LE(nomination->points.size(), most_nominated);
+  EXPECT_GT(nomination->considered, static_cast<std::int64_t>(most_nominated));
+  for (const Knobs& knobs : nomination->points) {
+    const sim::Program program = boundary_program(boundary, {choice.schedule, knobs}, site);
+    std::size_t spins = 0;
+    for (const sim::Launch& launch : calls_of<sim::Launch>(program))
+      spins += label_of(program, launch) == "spin" ? 1U : 0U;
+    EXPECT_EQ(spins, program.gangs.size());
+  }
+  EXPECT_THAT(refusals_of(choice, boundary, test_site("h200x8.json", 4)), Each(HasSubstr("sm_90")));
+}
+
+TEST(Search, CountsWhatAPredictorNominated) {
+  const Site site = test_site("a100x8.json", 4);
+  const Boundary boundary = make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 4096}, {}, 4);
+  SearchOptions options;
+  options.schedules = {"flashoverlap"};
+  const BoundarySearch found = search(boundary, site, {}, options);
+  ASSERT_EQ(found.nominations.size(), 1U);
+  EXPECT_EQ(found.nominations.front().taken, 32);
+  EXPECT_EQ(found.count.space, found.count.simulated + found.count.equivalent + found.count.pruned);
+}
+
+TEST(Mc2, CommunicatesByTheHcclServer) {
+  const Site site = test_site("ascend910x8.json", 4);
+  const sim::Program program =
+      boundary_program(make_boundary(BoundaryKind::gemm_rs, {2048, 1024, 1024}, {}, 4),
+                       choice_of("mc2.matmul_reduce_scatter"), site);
+  const auto copies = calls_of<sim::Copy>(program);
+  ASSERT_THAT(copies, testing::Not(IsEmpty()));
+  const sim::Machine& machine = site.built.machine;
+  for (const sim::Copy& copy : copies) {
+    EXPECT_EQ(machine.device(machine.ranks.front().device).engines.at(copy.engine).kind,
+              sim::EngineKind::ccu);
+  }
+  EXPECT_THAT(refusals_of(choice_of("mc2.matmul_reduce_scatter"),
+                          boundary_of(BoundaryKind::gemm_rs, 4), test_site("h200x8.json", 4)),
+              Each(HasSubstr("no kernels for sm_90")));
+}
+
+TEST(CublasMp, NoOverlapIsTheSerialProgram) {
+  const Site site = test_site("h200x8.json", 8);
+  const Boundary boundary = boundary_of(BoundaryKind::ag_gemm, 8);
+  EXPECT_EQ(
+      boundary_program(
+          boundary, choice_of("cublasmp.ag_matmul", {{"algo", std::string("no_overlap")}}), site),
+      boundary_program(boundary, choice_of("serial"), site));
+}
+
+// Laws that hold wherever a schedule runs hold on the boundaries with work beside the pair, too.
+TEST(EverySchedule, DeliversBesideOtherWork) {
+  for (const char* machine : {"h200x8.json", "a100x8.json", "l20x8.json", "ascend910x8.json"}) {
+    const Site site = test_site(machine, 8);
+    std::vector<Boundary> boundaries = example_boundaries({2048, 512, 512}, 8);
+    // The last is in FP8, which only the first machine multiplies.
+    if (std::string(machine) != "h200x8.json") boundaries.pop_back();
+    for (const Boundary& boundary : boundaries) {
+      for (const Schedule* schedule : all_schedules()) {
+        const Knobs knobs(schedule->info().knobs);
+        if (!schedule->refusals(boundary, knobs, site).empty()) continue;
+        SCOPED_TRACE(boundary.name + " " + schedule->info().name);
+        const auto transfers = schedule->transfers(boundary, knobs, site);
+        for (std::size_t c = 0; c < transfers.size(); ++c)
+          EXPECT_THAT(delivery_faults(boundary.collectives[c], transfers[c]), IsEmpty());
+        EXPECT_GT(time_of({schedule, knobs}, boundary, site), Duration());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::model
