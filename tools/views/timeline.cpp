@@ -99,7 +99,8 @@ std::string paint(std::string line, LaneKind kind, bool colour) {
 std::string draw_timeline(const LaneSink& sink, const TimelineOptions& options) {
   const Duration length = sink.end() - TimePoint();
   if (length <= Duration()) return "nothing happened\n";
-  const Axis axis{length.ps(), std::max(20, options.columns - name_width - 1)};
+  const Axis axis{std::max(length, options.axis).ps(),
+                  std::max(20, options.columns - name_width - 1)};
   std::string text;
   const auto line = [&](const std::string& name, const std::string& cells, LaneKind kind) {
     text += fmt::format("{:<{}.{}} {}\n", name, name_width, name_width,
@@ -141,9 +142,12 @@ std::string draw_timeline(const LaneSink& sink, const TimelineOptions& options) 
       });
   if (busiest != links.end()) {
     line("busiest link", cells_of(*busiest, axis), LaneKind::link);
-    text += fmt::format("{:<{}} {} at {}\n", "", name_width, busiest->name,
-                        Bandwidth::from_bytes_per_second(std::llround(busiest->capacity)));
+    if (options.legend) {
+      text += fmt::format("{:<{}} {} at {}\n", "", name_width, busiest->name,
+                          Bandwidth::from_bytes_per_second(std::llround(busiest->capacity)));
+    }
   }
+  if (!options.legend) return text;
   text += fmt::format(
       "{:<{}} {} in all; a cell is {}, its digit the chunk, a link's its load in tenths\n", "",
       name_width, length, Duration::from_ps(axis.begin(1)));

@@ -12,7 +12,9 @@ namespace weft::tool {
 struct TimelineOptions {
   int columns = 80;
   bool colour = false;
-  int ranks = 1;  ///< how many ranks are drawn, from the first on
+  int ranks = 1;       ///< how many ranks are drawn, from the first on
+  Duration axis{};     ///< what a line shows; zero: the whole run
+  bool legend = true;  ///< with the lines that explain the cells
 };
 
 /// Draws the lanes. A cell shows the chunk that the lane works on for most of the cell ('0'..'9', 'a'..'z', '+'

@@ -64,8 +64,19 @@ struct PlanOptions {
   int top = 5;
   std::optional<std::string> lock;  ///< file
   std::optional<std::string> emit;  ///< "te-yaml=file"
+  std::optional<std::string> break_even;  ///< tokens, hidden or tp
 };
 ExitCode plan(const PlanOptions& options, Context& context);
+
+struct CompareOptions {
+  std::string scenario;
+  std::vector<std::string> schedules;
+  std::optional<std::string> svg;  ///< file
+};
+ExitCode compare(const CompareOptions& options, Context& context);
+
+/// Where the verdict of a boundary scenario flips along an axis.
+ExitCode break_even(const model::Scenario& scenario, const std::string& axis, Context& context);
 
 struct CheckOptions {
   std::string lock;
@@ -139,6 +150,9 @@ struct DiffOptions {
   std::optional<double> steps;  ///< that the trace holds, or layers for a boundary's scenario
 };
 ExitCode diff(const DiffOptions& options, Context& context);
+
+/// Predictions beside published figures.
+ExitCode published(Context& context);
 
 ExitCode version(Context& context);
 

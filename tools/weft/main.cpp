@@ -55,6 +55,7 @@ struct Arguments {
   std::vector<std::string> configs;
   SimulateOptions simulate;
   PlanOptions plan;
+  CompareOptions compare;
   CheckOptions check;
   SchedulesOptions schedules;
   MachinesOptions machines;
@@ -101,6 +102,17 @@ void describe(CLI::App& app, Arguments& a) {
   plan->add_option("--emit", a.plan.emit,
                    "Also write the pick in another system's words: te-yaml=FILE, see weft export");
   plan->add_option("--lock", a.plan.lock, "Write the picks to this file, for `weft check`");
+
+  plan->add_option("--break-even", a.plan.break_even,
+                   "Say where along tokens, hidden or tp overlap starts or stops to pay")
+      ->check(CLI::IsMember({"tokens", "hidden", "tp"}));
+
+  CLI::App* compare =
+      app.add_subcommand("compare", "Draw schedules of one boundary under each other");
+  compare->add_option("scenario", a.compare.scenario, "A weft.scenario/1 file with a boundary")
+      ->required();
+  compare->add_option("schedules", a.compare.schedules, "Schedules to compare")->required();
+  compare->add_option("--svg", a.compare.svg, "Draw them to this file, too");
 
   CLI::App* check =
       app.add_subcommand("check", "Plan again, and fail where a locked pick no longer holds");
@@ -171,6 +183,7 @@ void describe(CLI::App& app, Arguments& a) {
   diff->add_option("--steps", a.diff.steps,
                    "How many runs of the scenario the trace holds: times are compared too")
       ->check(CLI::PositiveNumber);
+  app.add_subcommand("published", "Set predictions beside figures that others published");
   app.add_subcommand("version", "Print version, commit and build");
   CLI::App* completion =
       app.add_subcommand("completion", "Print a completion script: source <(weft completion bash)");
@@ -232,10 +245,12 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app, int ar
 ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   if (app.got_subcommand("simulate")) return simulate(a.simulate, context);
   if (app.got_subcommand("plan")) return plan(a.plan, context);
+  if (app.got_subcommand("compare")) return compare(a.compare, context);
   if (app.got_subcommand("check")) return check(a.check, context);
   if (app.got_subcommand("schedules")) return schedules(a.schedules, context);
   if (app.got_subcommand("machines")) return machines(a.machines, context);
   if (app.got_subcommand("accuracy")) return accuracy(a.accuracy, context);
+  if (app.got_subcommand("published")) return published(context);
   if (app.got_subcommand("schema")) return schema(a.schema, context);
   if (app.got_subcommand("export")) return export_file(a.export_file, context);
   if (app.got_subcommand("doctor")) return doctor(a.doctor, context);

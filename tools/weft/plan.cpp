@@ -15,6 +15,7 @@ namespace weft::tool {
 
 ExitCode plan(const PlanOptions& options, Context& context) {
   const model::Scenario scenario = load_scenario(options.scenario, options.pinned, context);
+  if (options.break_even) return break_even(scenario, *options.break_even, context);
   const model::Plan made =
       run_plan(scenario, {options.threads, options.exhaustive, options.explain}, context);
   if (options.lock && !made.layouts.empty()) {

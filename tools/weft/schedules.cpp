@@ -9,6 +9,7 @@
 #include "models/schedules/registry.hpp"
 #include "sim/units/nearest.hpp"
 #include "tools/weft/commands.hpp"
+#include "tools/weft/show_schedule.hpp"
 
 namespace weft::tool {
 namespace {
@@ -35,18 +36,40 @@ Value to_value(const model::ScheduleInfo& info) {
     knobs.push(std::move(each));
   }
   object.set("knobs", std::move(knobs));
+  const auto say = [&](const char* name, const std::string& text) {
+    if (!text.empty()) object.set(name, text);
+  };
+  say("applies_to", info.applies_to);
+  say("order", info.order);
+  say("edges", info.edges);
+  say("resources", info.resources);
+  say("buffers", info.buffers);
+  Value rules = Value::array();
+  for (const std::string& rule : info.rules) rules.push(rule);
+  object.set("rules", std::move(rules));
   return object;
 }
 
 std::string explain(const model::ScheduleInfo& info) {
   std::string text = fmt::format("{} ({})\n  {}\n  source: {}\n", info.name, info.system,
                                  info.summary, info.citation);
+  const auto say = [&](std::string_view name, const std::string& what) {
+    if (!what.empty()) text += fmt::format("  {:<10} {}\n", name, what);
+  };
+  say("for", info.applies_to);
+  say("order", info.order);
+  say("edges", info.edges);
+  say("runs on", info.resources);
+  say("holds", info.buffers);
+  if (!info.rules.empty()) say("rules", fmt::format("{}", fmt::join(info.rules, "; ")));
   if (info.knobs.empty()) return text + "  no knobs\n";
+  text += "  knobs\n";
   for (const model::KnobSpec& knob : info.knobs) {
     std::vector<std::string> values;
     for (const model::KnobValue& value : knob.values) values.push_back(model::to_text(value));
-    text += fmt::format("  {:<10} {}\n  {:<10} one of {}; default {}\n", knob.name, knob.meaning,
-                        "", fmt::join(values, " "), model::to_text(knob.default_value));
+    text += fmt::format("  {:<10} {}\n  {:<10} one of {}{}; default {}\n", knob.name, knob.meaning,
+                        "", fmt::join(values, " "), knob.open.empty() ? "" : " or " + knob.open,
+                        model::to_text(knob.default_value));
     if (!knob.system_name.empty())
       text += fmt::format("  {:<10} there: {}\n", "", knob.system_name);
   }
@@ -67,8 +90,9 @@ ExitCode schedules(const SchedulesOptions& options, Context& context) {
                                    nearest ? fmt::format("did you mean \"{}\"?", *nearest)
                                            : fmt::format("schedules: {}", fmt::join(names, ", "))));
     }
-    context.out << (context.format == Format::json ? config::to_json(to_value(one->info()))
-                                                   : explain(one->info()));
+    context.out << (context.format == Format::json
+                        ? config::to_json(to_value(one->info()))
+                        : explain(one->info()) + show_schedule(*one, context));
     return ExitCode::ok;
   }
   if (context.format == Format::json) {
@@ -78,7 +102,8 @@ ExitCode schedules(const SchedulesOptions& options, Context& context) {
     return ExitCode::ok;
   }
   for (const model::Schedule* schedule : all) {
-    context.out << fmt::format("{:<14} {}\n", schedule->info().name, schedule->info().summary);
+    context.out << fmt::format("{:<28} {}\n{:<28}   for {}\n", schedule->info().name,
+                               schedule->info().summary, "", schedule->info().applies_to);
   }
   context.out << "\n`weft schedules NAME` explains one, with its knobs.\n";
   return ExitCode::ok;

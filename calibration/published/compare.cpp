@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibration/published/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "models/planner/ground.hpp"
+#include "models/planner/search.hpp"
+#include "models/schedules/fused.hpp"
+#include "models/schedules/published/nccl_carrier.hpp"
+#include "models/schedules/registry.hpp"
+
+namespace weft::calibration {
+namespace {
+
+// A difference that a published figure means.
+constexpr double meant = 0.05;
+
+class Sites {
+ public:
+  Sites(const std::string& machines, const config::SearchPath& search_path)
+      : machines_(machines), search_path_(search_path) {}
+  const model::Site& of(std::string_view machine, int ranks) {
+    const auto key = std::pair(std::string(machine), ranks);
+    const auto found = sites_.find(key);
+    if (found != sites_.end()) return found->second;
+    const model::Ground ground = model::read_ground(fmt::format("{}/{}.json", machines_, machine),
+                                                    std::nullopt, search_path_);
+    return sites_
+        .emplace(key, model::make_site(ground.machine, ground.profile,
+                                       topology::packed_places(ground.machine, ranks)))
+        .first->second;
+  }
+
+ private:
+  std::string machines_;
+  const config::SearchPath& search_path_;
+  std::map<std::pair<std::string, int>, model::Site> sites_;
+};
+
+model::Knobs pinned(std::string_view text) {
+  model::Knobs knobs;
+  const auto equals = text.find('=');
+  if (equals != std::string_view::npos)
+    knobs.set(text.substr(0, equals),
+              std::int64_t{std::stoi(std::string(text.substr(equals + 1)))});
+  return knobs;
+}
+
+double ms(Duration time) {
+  return static_cast<double>(time.ps()) / 1e9;
+}
+
+std::vector<PublishedRow> boundary_rows(const PublishedBoundary& row, Sites& sites) {
+  const model::Site& site = sites.of(row.machine, row.ranks);
+  const model::Boundary boundary =
+      model::make_boundary(row.kind, {row.m, row.n, row.k}, {}, row.ranks);
+  model::SearchOptions options;
+  options.schedules = {std::string(row.schedule)};
+  options.fixed = pinned(row.knob);
+  const model::BoundarySearch found = model::search(boundary, site, {}, options);
+  const auto own =
+      std::find_if(found.best.begin(), found.best.end(), [&](const model::Candidate& each) {
+        return each.choice.schedule->info().name == row.schedule;
+      });
+  PublishedRow result;
+  result.what = fmt::format("{} {} {} {}x{}x{} {}", row.system, name_of(row.kind), row.machine,
+                            row.m, row.n, row.k, row.knob);
+  result.assumed = row.assumed;
+  result.source = row.source;
+  if (own == found.best.end()) {
+    const auto broken =
+        model::find_schedule(row.schedule)
+            ->refusals(boundary, model::Knobs(model::find_schedule(row.schedule)->info().knobs),
+                       site);
+    result.predicted = "refused";
+    result.assumed = broken.empty() ? std::string("no run ends") : broken.front();
+    result.error = 1;
+    return {result};
+  }
+  const double serial = ms(found.serial.figures.overlapped), fused = ms(own->figures.overlapped);
+  std::vector<PublishedRow> rows;
+  const double speedup = row.speedup > 0      ? row.speedup
+                         : row.unfused_ms > 0 ? row.unfused_ms / row.fused_ms
+                                              : 0;
+  if (speedup > 0) {
+    PublishedRow each = result;
+    each.published = fmt::format("{:.2f}x", speedup);
+    each.predicted = fmt::format("{:.2f}x", serial / fused);
+    each.error = serial / fused / speedup - 1;
+    if (std::abs(speedup - 1) > meant) each.sign = (speedup > 1) == (serial > fused);
+    rows.push_back(each);
+  }
+  const auto time = [&](const char* which, double published, double predicted) {
+    if (published <= 0) return;
+    PublishedRow each = result;
+    each.what += which;
+    each.published = fmt::format("{:.3f} ms", published);
+    each.predicted = fmt::format("{:.3f} ms", predicted);
+    each.error = predicted / published - 1;
+    rows.push_back(each);
+  };
+  time(" unfused", row.unfused_ms, serial);
+  time(" fused", row.fused_ms, fused);
+  return rows;
+}
+
+model::BoundaryCollective collective_of(CollectiveOp op, int ranks, std::int64_t bytes) {
+  model::BoundaryCollective collective;
+  collective.op = op;
+  collective.group = ranks;
+  collective.message = Bytes::from(bytes);
+  return collective;
+}
+
+PublishedRow collective_row(const PublishedCollective& row, Sites& sites) {
+  const model::Site& site = sites.of("h100x8", 8);
+  const model::BoundaryCollective collective = collective_of(row.op, 8, row.bytes);
+  const model::CollectiveProblem problem = model::problem_of(collective, site);
+  const auto cost = row.symmetric ? model::nccl_symmetric(collective, site)
+                                  : site.prices->library(problem, collective.message,
+                                                         model::CollectiveAlgorithm::ring);
+  PublishedRow result;
+  result.what = fmt::format("NCCL {} h100x8 {} MiB {}", name_of(row.op), row.bytes >> 20,
+                            row.symmetric ? "symmetric" : "ring");
+  result.assumed = "size is the whole tensor";
+  result.source = row.source;
+  result.published = fmt::format("{:.1f} us", row.us);
+  const double us = cost ? ms(cost->time(collective.message)) * 1e3 : 0;
+  result.predicted = cost ? fmt::format("{:.1f} us", us) : "none";
+  result.error = us / row.us - 1;
+  return result;
+}
+
+PublishedRow product_row(const PublishedProduct& row, Sites& sites) {
+  const model::Site& site = sites.of("h100x8", 8);
+  const model::GemmCost cost = site.prices->gemm(
+      {row.m, row.n, row.k, DType::bf16, DType::bf16, model::GemmLibrary::cublaslt}, site.sms(0));
+  PublishedRow result;
+  result.what = fmt::format("cuBLAS h100 {}x{}x{}", row.m, row.n, row.k);
+  result.assumed = "clocks";
+  result.source = row.source;
+  const double operations =
+      2. * static_cast<double>(row.m) * static_cast<double>(row.n) * static_cast<double>(row.k);
+  const double published = operations / row.tflops / 1e9;
+  result.published = fmt::format("{:.3f} ms", published);
+  result.predicted = fmt::format("{:.3f} ms", ms(cost.time));
+  result.error = ms(cost.time) / published - 1;
+  return result;
+}
+
+}  // namespace
+
+PublishedReport compare_published(const std::string& machines,
+                                  const config::SearchPath& search_path) {
+  Sites sites(machines, search_path);
+  PublishedReport report;
+  for (const PublishedBoundary& row : published_boundaries()) {
+    for (PublishedRow& each : boundary_rows(row, sites)) report.rows.push_back(std::move(each));
+  }
+  for (const PublishedCollective& row : published_collectives())
+    report.rows.push_back(collective_row(row, sites));
+  for (const PublishedProduct& row : published_products())
+    report.rows.push_back(product_row(row, sites));
+  std::vector<double> errors;
+  for (const PublishedRow& row : report.rows) {
+    errors.push_back(std::abs(row.error));
+    if (!row.sign) continue;
+    ++report.signs;
+    report.right += *row.sign ? 1 : 0;
+  }
+  std::sort(errors.begin(), errors.end());
+  if (!errors.empty()) report.median_error = errors[errors.size() / 2];
+  return report;
+}
+
+std::vector<NvlsPoint> compare_nvls(const std::string& machines,
+                                    const config::SearchPath& search_path) {
+  // github.com/NVIDIA/nccl/issues/1455: 2 to 4 GB on H100.
+  constexpr std::pair<int, double> published[] = {{4, 370}, {5, 420}, {6, 440}, {7, 460}, {8, 480}};
+  constexpr Bytes message = Bytes::from(std::int64_t{2} << 30);
+  Sites sites(machines, search_path);
+  const model::Site& site = sites.of("h100x8", 8);
+  // The one constant: the port's rate, such that 8 GPUs show what was published of them. A port passes (p+1)/p of the
+  // message, and bus bandwidth counts 2 (p-1)/p of it.
+  const double port = published[4].second * 9 / 14;
+  const auto exact = [](auto value) {
+    model::Sourced<decltype(value)> result;
+    result.value = value;
+    return result;
+  };
+  model::ProtocolCosts nvls;
+  nvls.algorithm = model::CollectiveAlgorithm::nvls;
+  nvls.rate = exact(Bandwidth::from_bytes_per_second(std::llround(port * 1e9)));
+  nvls.local_steps = exact(0.);
+  nvls.ctas = exact(std::int64_t{16});
+  model::Profile profile = site.profile;
+  profile.collectives = {nvls};
+  std::vector<NvlsPoint> points;
+  for (const auto& [ranks, figure] : published) {
+    const auto bus = [&](const model::CollectiveCost& cost) {
+      return static_cast<double>(message.count()) / ms(cost.time(message)) / 1e6 * 2 * (ranks - 1) /
+             ranks;
+    };
+    const auto problem = model::CollectiveProblem::in_node(CollectiveOp::all_reduce, ranks);
+    const auto by_switch = model::library_collectives(profile, site.fabric, problem);
+    const model::Site& own = sites.of("h100x8", ranks);
+    const auto ring = own.prices->library(problem, message, model::CollectiveAlgorithm::ring);
+    points.push_back(
+        {ranks, figure, by_switch.empty() ? 0. : bus(by_switch.front()), ring ? bus(*ring) : 0.});
+  }
+  return points;
+}
+
+}  // namespace weft::calibration

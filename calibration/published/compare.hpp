@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What weft predicts for each published figure, and how far off it is.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibration/published/rows.hpp"
+#include "configs/reader/search_path.hpp"
+
+namespace weft::calibration {
+
+struct PublishedRow {
+  std::string what;       ///< system, operation, machine and shape
+  std::string published;  ///< as its source gives it
+  std::string predicted;
+  double error = 0;          ///< predicted over published, less one
+  std::optional<bool> sign;  ///< win or loss right; none: not stated, or within 5 %
+  std::string assumed;
+  std::string source;
+};
+
+struct PublishedReport {
+  std::vector<PublishedRow> rows;
+  int signs = 0,
+      right = 0;  ///< rows whose published difference exceeds 5 %, and those with the right sign
+  double median_error = 0;  ///< of the magnitudes
+};
+
+/// Predicts every row. `machines`: the folder of machine files.
+[[nodiscard]] PublishedReport compare_published(const std::string& machines,
+                                                const config::SearchPath& search_path);
+
+/// Bus bandwidth of an NVLS all-reduce of 2 GiB by GPU count 4 .. 8 on 8 H100, with ring's beside it, in GB/s.
+struct NvlsPoint {
+  int ranks = 0;
+  double published = 0, predicted = 0, ring = 0;
+};
+[[nodiscard]] std::vector<NvlsPoint> compare_nvls(const std::string& machines,
+                                                  const config::SearchPath& search_path);
+
+}  // namespace weft::calibration
