@@ -112,7 +112,7 @@ std::optional<double> Codec<double>::read(const Spot& spot, const Range<double>&
 }
 
 TypeDescription Codec<double>::describe(const Range<double>& range) {
-  return {.type = "real", .range = in_words(range)};
+  return {.type = "real", .range = in_words(range), .keys = {}};
 }
 
 namespace detail {
@@ -142,7 +142,8 @@ TypeDescription QuantityCodec<T>::describe(const Range<T>& range) {
   const auto names = unit_names<T>();
   return {.type = std::string(Words<T>::name),
           .units = std::vector<std::string>(names.begin(), names.end()),
-          .range = in_words(range)};
+          .range = in_words(range),
+          .keys = {}};
 }
 
 template <class T>
@@ -172,7 +173,7 @@ std::optional<std::int64_t> read_integer(const Spot& spot, const Range<std::int6
 }
 
 TypeDescription describe_integer(const Range<std::int64_t>& range) {
-  return {.type = "integer", .range = in_words(range)};
+  return {.type = "integer", .range = in_words(range), .keys = {}};
 }
 
 std::optional<std::size_t> read_choice(const Spot& spot, std::span<const std::string_view> names) {

@@ -83,7 +83,7 @@ template <>
 struct Codec<bool> {
   using RangeType = NoRange;
   static std::optional<bool> read(const Spot& spot, NoRange);
-  static TypeDescription describe(NoRange) { return {.type = "boolean"}; }
+  static TypeDescription describe(NoRange) { return {.type = "boolean", .keys = {}}; }
   static Value write(bool value) { return value; }
 };
 
@@ -92,7 +92,7 @@ template <>
 struct Codec<std::string> {
   using RangeType = NoRange;
   static std::optional<std::string> read(const Spot& spot, NoRange);
-  static TypeDescription describe(NoRange) { return {.type = "string"}; }
+  static TypeDescription describe(NoRange) { return {.type = "string", .keys = {}}; }
   static Value write(const std::string& value) { return value; }
 };
 
@@ -147,7 +147,9 @@ struct Codec<E> {
   }
   static TypeDescription describe(NoRange) {
     const auto names = detail::choice_names<E>();
-    return {.type = "choice", .choices = std::vector<std::string>(names.begin(), names.end())};
+    return {.type = "choice",
+            .choices = std::vector<std::string>(names.begin(), names.end()),
+            .keys = {}};
   }
   static Value write(E value) {
     for (const auto& [name, known] : EnumNames<E>::names) {
@@ -177,7 +179,7 @@ struct Codec<std::vector<T>> {
     return items;
   }
   static TypeDescription describe(const RangeType& range) {
-    return {.type = "array", .element = {Codec<T>::describe(range)}};
+    return {.type = "array", .element = {Codec<T>::describe(range)}, .keys = {}};
   }
   static Value write(const std::vector<T>& items) {
     Value value = Value::array();
@@ -206,7 +208,7 @@ struct Codec<std::map<std::string, T>> {
     return entries;
   }
   static TypeDescription describe(const RangeType& range) {
-    return {.type = "map", .element = {Codec<T>::describe(range)}};
+    return {.type = "map", .element = {Codec<T>::describe(range)}, .keys = {}};
   }
   static Value write(const std::map<std::string, T>& entries) {
     Value value = Value::object();

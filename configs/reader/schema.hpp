@@ -28,8 +28,8 @@ struct TypeDescription {
   std::vector<std::string> choices = {};
   /// The type of an array's items, a map's values or a sourced value: none or one.
   std::vector<TypeDescription> element = {};
-  /// The keys of an object.
-  std::vector<KeyDescription> keys = {};
+  /// The keys of an object. (No initializer here: it would need KeyDescription whole.)
+  std::vector<KeyDescription> keys;
   friend bool operator==(const TypeDescription&, const TypeDescription&);
 };
 

@@ -42,7 +42,7 @@ template <>
 struct Codec<FileName> {
   using RangeType = NoRange;
   static std::optional<FileName> read(const Spot& spot, NoRange);
-  static TypeDescription describe(NoRange) { return {.type = "file"}; }
+  static TypeDescription describe(NoRange) { return {.type = "file", .keys = {}}; }
   static Value write(const FileName& name) { return name.text; }
 };
 

@@ -69,7 +69,7 @@ struct Codec<Sourced<T>> {
     return sourced;
   }
   static TypeDescription describe(const RangeType& range) {
-    return {.type = "sourced", .element = {Codec<T>::describe(range)}};
+    return {.type = "sourced", .element = {Codec<T>::describe(range)}, .keys = {}};
   }
   static Value write(const Sourced<T>& sourced) {
     return Value::object({{"value", Codec<T>::write(sourced.value)},

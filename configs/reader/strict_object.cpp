@@ -46,7 +46,8 @@ StrictObject::~StrictObject() = default;
 void StrictObject::schema(std::string_view name, std::string_view doc) {
   const Field field{"schema", doc};
   if (describing()) {
-    declare(field, true, std::nullopt, {.type = "choice", .choices = {std::string(name)}});
+    declare(field, true, std::nullopt,
+            {.type = "choice", .choices = {std::string(name)}, .keys = {}});
     return;
   }
   const Member* member = take(field, true);
@@ -66,7 +67,7 @@ void StrictObject::schema(std::string_view name, std::string_view doc) {
 
 const Value* StrictObject::any(Field field, bool is_required) {
   if (describing()) {
-    declare(field, is_required, std::nullopt, {.type = "any"});
+    declare(field, is_required, std::nullopt, {.type = "any", .keys = {}});
     return nullptr;
   }
   const Member* member = take(field, is_required);
@@ -78,7 +79,9 @@ void StrictObject::one_of(Field field, const std::vector<Alternative>& alternati
   for (const Alternative& alternative : alternatives) names.push_back(alternative.name);
   if (describing()) {
     declare(field, true, std::nullopt,
-            {.type = "choice", .choices = std::vector<std::string>(names.begin(), names.end())});
+            {.type = "choice",
+             .choices = std::vector<std::string>(names.begin(), names.end()),
+             .keys = {}});
     const std::string outer = when_;
     for (const Alternative& alternative : alternatives) {
       when_ =
@@ -176,7 +179,7 @@ void StrictObject::check_size(const Spot& spot, const ListSize& size) const {
 }
 
 TypeDescription StrictObject::describe_list(const ListSize& size, TypeDescription element) {
-  TypeDescription description{.type = "array", .element = {std::move(element)}};
+  TypeDescription description{.type = "array", .element = {std::move(element)}, .keys = {}};
   const std::string range = Codec<std::size_t>::describe(size).range;
   if (size.least || size.most) description.range = range + " items";
   return description;

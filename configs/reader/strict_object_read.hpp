@@ -57,7 +57,8 @@ template <class Read>
 auto StrictObject::map(Field field, bool is_required, Read& read)
     -> std::vector<Named<std::invoke_result_t<Read&, StrictObject&>>> {
   if (describing()) {
-    declare(field, is_required, std::nullopt, {.type = "map", .element = {describe(read)}});
+    declare(field, is_required, std::nullopt,
+            {.type = "map", .element = {describe(read)}, .keys = {}});
     return {};
   }
   const Member* member = take(field, is_required);
@@ -91,7 +92,7 @@ auto read_object(const Spot& spot, Read&& read)
 
 template <class Read>
 TypeDescription describe(Read&& read) {
-  TypeDescription description{.type = "object"};
+  TypeDescription description{.type = "object", .keys = {}};
   StrictObject object(description);
   static_cast<void>(read(object));
   return description;

@@ -35,16 +35,24 @@ class Value {
   using Array = std::vector<Value>;
   using Object = std::vector<Member>;
 
-  Value() = default;
-  Value(std::nullptr_t) {}
-  Value(std::same_as<bool> auto flag) : data_(flag) {}
+  // Nothing that needs Member whole is defined in the class: Member holds a Value.
+  Value();
+  Value(std::nullptr_t);
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
+  template <std::same_as<bool> T>
+  Value(T flag);
   /// Throws std::overflow_error if the integer does not fit 64 bits with a sign.
-  Value(std::integral auto number) requires(!std::same_as<decltype(number), bool>)
-      : data_(narrow(Int128{number})) {}
-  Value(std::floating_point auto number) : data_(static_cast<double>(number)) {}
-  Value(std::string text) : data_(std::move(text)) {}
-  Value(std::string_view text) : data_(std::string(text)) {}
-  Value(const char* text) : data_(std::string(text)) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Value(T number);
+  template <std::floating_point T>
+  Value(T number);
+  Value(std::string text);
+  Value(std::string_view text);
+  Value(const char* text);
 
   /// Makes an array of the given items.
   static Value array(Array items = {});
@@ -84,7 +92,7 @@ class Value {
   void set_place(Place place) { place_ = place; }
 
   /// Compares the data; places do not count, the order of members does.
-  friend bool operator==(const Value& a, const Value& b) { return a.data_ == b.data_; }
+  friend bool operator==(const Value& a, const Value& b);
 
  private:
   friend class DocumentBuilder;
@@ -99,6 +107,26 @@ struct Member {
   Value value;
   friend bool operator==(const Member&, const Member&) = default;
 };
+
+inline Value::Value() = default;
+inline Value::Value(std::nullptr_t) {}
+inline Value::Value(const Value& other) = default;
+inline Value::Value(Value&& other) noexcept = default;
+inline Value& Value::operator=(const Value& other) = default;
+inline Value& Value::operator=(Value&& other) noexcept = default;
+inline Value::~Value() = default;
+template <std::same_as<bool> T>
+Value::Value(T flag) : data_(flag) {}
+template <std::integral T>
+requires(!std::same_as<T, bool>) Value::Value(T number) : data_(narrow(Int128{number})) {}
+template <std::floating_point T>
+Value::Value(T number) : data_(static_cast<double>(number)) {}
+inline Value::Value(std::string text) : data_(std::move(text)) {}
+inline Value::Value(std::string_view text) : data_(std::string(text)) {}
+inline Value::Value(const char* text) : data_(std::string(text)) {}
+inline bool operator==(const Value& a, const Value& b) {
+  return a.data_ == b.data_;
+}
 
 /// Returns "null", "a boolean", "an integer", "a number", "a string", "an array" or "an object".
 std::string_view kind_name(Value::Kind kind);
