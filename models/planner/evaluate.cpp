@@ -23,10 +23,11 @@ struct Runnable {
   Runnable(const sim::Machine& whole, const sim::Program& all)
       : machine(whole), program(all), folded(sim::fold(whole, all)) {}
 
-  sim::ModesResult modes(const sim::Effects& effects) const {
-    const sim::RunOptions options{effects, {}};
-    return folded.refused.empty() ? sim::run_modes(folded.machine, folded.program, options)
-                                  : sim::run_modes(machine, program, options);
+  bool is_folded() const { return folded.refused.empty(); }
+  const sim::Machine& its_machine() const { return is_folded() ? folded.machine : machine; }
+  const sim::Program& its_program() const { return is_folded() ? folded.program : program; }
+  sim::ModesResult modes(const sim::Effects& effects, sim::Workspace* workspace) const {
+    return sim::run_modes(its_machine(), its_program(), {effects, {}}, workspace);
   }
 };
 
@@ -35,8 +36,8 @@ Duration since_start(TimePoint end) {
 }
 
 Duration worst_of(const sim::Machine& machine, const sim::Program& program,
-                  const sim::Effects& effects) {
-  return since_start(Runnable(machine, program).modes(effects).worst().result.end);
+                  const sim::Effects& effects, sim::Workspace& workspace) {
+  return since_start(Runnable(machine, program).modes(effects, &workspace).worst().result.end);
 }
 
 // Compute is measured on the machine without overrides: what a slow part costs is exposed time, not compute.
@@ -53,23 +54,27 @@ void set_overlapped(const sim::ModesResult& modes, Figures& figures) {
 }
 
 void set_yardsticks(const sim::Program& serial, const Site& site, const sim::Effects& effects,
-                    Figures& figures) {
+                    sim::Workspace& workspace, Figures& figures) {
   const sim::Machine& machine = site.built.machine;
-  figures.serial = worst_of(machine, serial, effects);
-  figures.compute_only = worst_of(machine, sim::without_communication(serial), even(effects));
-  figures.communication_only = worst_of(machine, sim::without_compute(serial), effects);
+  figures.serial = worst_of(machine, serial, effects, workspace);
+  figures.compute_only =
+      worst_of(machine, sim::without_communication(serial), even(effects), workspace);
+  figures.communication_only = worst_of(machine, sim::without_compute(serial), effects, workspace);
 }
 
 Figures every_figure(const sim::Program& program, const sim::Program& serial, const Site& site,
                      const sim::Effects& effects) {
   const sim::Machine& machine = site.built.machine;
   Figures figures;
-  set_yardsticks(serial, site, effects, figures);
-  set_overlapped(Runnable(machine, program).modes(effects), figures);
+  sim::Workspace workspace;
+  set_yardsticks(serial, site, effects, workspace, figures);
+  const Runnable whole(machine, program);
+  set_overlapped(whole.modes(effects, &workspace), figures);
   figures.schedule_compute_only =
-      worst_of(machine, sim::without_communication(program), even(effects));
-  figures.schedule_communication_only = worst_of(machine, sim::without_compute(program), effects);
-  figures.covered_ratio = covered_ratio(machine, program, {effects, {}});
+      worst_of(machine, sim::without_communication(program), even(effects), workspace);
+  figures.schedule_communication_only =
+      worst_of(machine, sim::without_compute(program), effects, workspace);
+  figures.covered_ratio = covered_ratio(whole.its_machine(), whole.its_program(), {effects, {}});
   return figures;
 }
 
@@ -111,16 +116,18 @@ sim::Program layer_program(const Layer& layer, const std::vector<ScheduleChoice>
 }
 
 Figures overlapped_only(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
-                        const sim::Effects& effects) {
+                        const sim::Effects& effects, sim::Workspace* workspace) {
   Figures figures;
   const sim::Program program = boundary_program(boundary, choice, site);
-  set_overlapped(Runnable(site.built.machine, program).modes(effects), figures);
+  set_overlapped(Runnable(site.built.machine, program).modes(effects, workspace), figures);
   return figures;
 }
 
 Figures yardsticks(const Boundary& boundary, const Site& site, const sim::Effects& effects) {
   Figures figures;
-  set_yardsticks(boundary_program(boundary, serial_choice(), site), site, effects, figures);
+  sim::Workspace workspace;
+  set_yardsticks(boundary_program(boundary, serial_choice(), site), site, effects, workspace,
+                 figures);
   return figures;
 }
 

@@ -29,9 +29,11 @@ struct ScheduleChoice {
                                          const std::vector<ScheduleChoice>& choices,
                                          const Site& site);
 
-/// D of a boundary: the time of its worse mode; the one figure that a search needs.
+/// D of a boundary: the time of its worse mode; the one figure that a search needs. A thread that asks for many
+/// gives a workspace of its own.
 [[nodiscard]] Figures overlapped_only(const Boundary& boundary, const ScheduleChoice& choice,
-                                      const Site& site, const sim::Effects& effects);
+                                      const Site& site, const sim::Effects& effects,
+                                      sim::Workspace* workspace = nullptr);
 
 /// A, B and C of a boundary: the same for every schedule.
 [[nodiscard]] Figures yardsticks(const Boundary& boundary, const Site& site,

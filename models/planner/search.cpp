@@ -2,12 +2,13 @@
 #include "models/planner/search.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <map>
 #include <optional>
 #include <thread>
+#include <unordered_set>
+#include <utility>
 
+#include "models/planner/workers.hpp"
 #include "models/schedules/registry.hpp"
 #include "sim/units/check.hpp"
 
@@ -30,33 +31,6 @@ struct Outcome {
   std::optional<Figures> figures;
   std::string deadlock;
 };
-
-// Runs `work(i)` for every i on `threads` threads; the first exception is thrown again here.
-void in_parallel(std::size_t count, unsigned threads,
-                 const std::function<void(std::size_t)>& work) {
-  threads = static_cast<unsigned>(std::min<std::size_t>(threads, count));
-  if (threads <= 1) {
-    for (std::size_t i = 0; i < count; ++i) work(i);
-    return;
-  }
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::exception_ptr> failures(threads);
-  std::vector<std::thread> workers;
-  for (unsigned t = 0; t < threads; ++t) {
-    workers.emplace_back([&, t] {
-      try {
-        for (std::size_t i = next++; i < count; i = next++) work(i);
-      } catch (...) {
-        failures[t] = std::current_exception();
-        next = count;
-      }
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
-}
 
 std::vector<const Schedule*> allowed(const SearchOptions& options) {
   std::vector<const Schedule*> schedules = all_schedules();
@@ -91,30 +65,63 @@ std::vector<Knobs> candidates(const Schedule& schedule, const Boundary& boundary
   return all_combinations(specs, fixed);
 }
 
+// One combination of knobs: the first rule that it breaks, or what it amounts to.
+struct Combination {
+  std::optional<std::string> refusal;
+  Knobs normal;
+  std::string text;  // of `normal`
+};
+
+// Combinations that one thread takes at a time.
+constexpr std::size_t block_size = 64;
+
+std::vector<Combination> examine(const Schedule& schedule, const Boundary& boundary,
+                                 const Site& site, const std::vector<Knobs>& all,
+                                 Workers& workers) {
+  std::vector<Combination> result(all.size());
+  workers.run((all.size() + block_size - 1) / block_size, [&](std::size_t block, unsigned) {
+    const std::size_t end = std::min(all.size(), (block + 1) * block_size);
+    for (std::size_t i = block * block_size; i < end; ++i) {
+      std::vector<std::string> broken = schedule.refusals(boundary, all[i], site);
+      if (!broken.empty()) {
+        result[i].refusal = std::move(broken.front());
+        continue;
+      }
+      result[i].normal = schedule.normalised(boundary, all[i], site);
+      result[i].text = result[i].normal.to_text();
+    }
+  });
+  return result;
+}
+
 // The legal points, each of its equals once, with how many there are of each kind.
 std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
-                             const SearchOptions& options, bool bounded, BoundarySearch& result) {
+                             const SearchOptions& options, bool bounded, Workers& workers,
+                             BoundarySearch& result) {
   std::vector<Point> points;
   std::map<std::string, std::int64_t> refusals;
   for (const Schedule* schedule : allowed(options)) {
-    std::map<std::string, bool> seen;
-    for (Knobs& knobs : candidates(*schedule, boundary, site, options.fixed, result)) {
-      const std::vector<std::string> broken = schedule->refusals(boundary, knobs, site);
-      if (!broken.empty()) {
+    std::unordered_set<std::string> seen;
+    const std::vector<Knobs> all = candidates(*schedule, boundary, site, options.fixed, result);
+    for (Combination& each : examine(*schedule, boundary, site, all, workers)) {
+      if (each.refusal) {
         ++result.illegal;
-        ++refusals[broken.front()];
+        ++refusals[*each.refusal];
         continue;
       }
       ++result.count.space;
-      Knobs normal = schedule->normalised(boundary, knobs, site);
-      if (!seen.emplace(normal.to_text(), true).second) {
+      if (!seen.insert(std::move(each.text)).second) {
         ++result.count.equivalent;
         continue;
       }
-      Point point{{schedule, std::move(normal)}, {}, points.size()};
-      if (bounded) point.bound = schedule->lower_bound(boundary, point.choice.knobs, site);
-      points.push_back(std::move(point));
+      points.push_back({{schedule, std::move(each.normal)}, {}, points.size()});
     }
+  }
+  if (bounded) {
+    workers.run(points.size(), [&](std::size_t i, unsigned) {
+      const ScheduleChoice& choice = points[i].choice;
+      points[i].bound = choice.schedule->lower_bound(boundary, choice.knobs, site);
+    });
   }
   const auto most =
       std::max_element(refusals.begin(), refusals.end(),
@@ -124,9 +131,9 @@ std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
 }
 
 Outcome simulate(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
-                 const sim::Effects& effects) {
+                 const sim::Effects& effects, sim::Workspace& workspace) {
   try {
-    return {overlapped_only(boundary, choice, site, effects), {}};
+    return {overlapped_only(boundary, choice, site, effects, &workspace), {}};
   } catch (const sim::DeadlockError& deadlock) {
     return {std::nullopt, deadlock.what()};
   }
@@ -147,7 +154,8 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
   BoundarySearch result;
   // Bounds are proven with every effect on; a fidelity that leaves some out may beat them.
   const bool bounded = !options.exhaustive && effects == sim::effects_of(sim::Fidelity::contended);
-  std::vector<Point> points = enumerate(boundary, site, options, bounded, result);
+  Workers workers(options.threads == 0 ? std::thread::hardware_concurrency() : options.threads);
+  std::vector<Point> points = enumerate(boundary, site, options, bounded, workers, result);
   WEFT_CHECK(!points.empty() && points.front().choice.schedule->info().name == "serial",
              "the serial schedule is legal everywhere, and is missing for \"{}\"", boundary.name);
   // Serial is the yardstick and goes first; the others by bound.
@@ -160,8 +168,7 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
     Candidate candidate;
   };
   std::vector<Kept> best;
-  const unsigned hardware = std::max(1U, std::thread::hardware_concurrency());
-  const unsigned threads = options.threads == 0 ? hardware : options.threads;
+  std::vector<sim::Workspace> workspaces(workers.threads());
   std::size_t done = 0;
   while (done < points.size()) {
     if (options.progress && !options.progress(static_cast<std::int64_t>(done),
@@ -176,8 +183,8 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
       break;
     }
     std::vector<Outcome> outcomes(end - done);
-    in_parallel(end - done, threads, [&](std::size_t i) {
-      outcomes[i] = simulate(boundary, points[done + i].choice, site, effects);
+    workers.run(end - done, [&](std::size_t i, unsigned thread) {
+      outcomes[i] = simulate(boundary, points[done + i].choice, site, effects, workspaces[thread]);
     });
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       ++result.count.simulated;

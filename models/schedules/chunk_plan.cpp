@@ -17,39 +17,13 @@ int ChunkPlan::size() const {
 
 std::vector<Piece> ChunkPlan::pieces(int rank, int chunk) const {
   std::vector<Piece> result;
-  const auto add = [&](int owner, RowRange rows) {
-    if (!rows.empty()) result.push_back({owner, rows});
-  };
-  if (order_ == ChunkOrder::sliced) {
-    // Own rows stand where the rank's order puts them; the set of rows is the same on every rank.
-    for (int step = 0; step < ranks_; ++step) {
-      const int owner = (rank + step + (own_first_ ? 0 : 1)) % ranks_;
-      add(owner, block_of(shard_of(rows_, ranks_, owner), chunks_, chunk));
-    }
-    return result;
-  }
-  const int own_chunk = own_first_ ? 0 : chunks_;
-  if (chunk == own_chunk) {
-    add(rank, shard_of(rows_, ranks_, rank));
-    return result;
-  }
-  const RowRange own = shard_of(rows_, ranks_, rank);
-  const RowRange part = block_of({0, rows_ - own.rows()}, chunks_, own_first_ ? chunk - 1 : chunk);
-  std::int64_t place = 0;  // of the owner's first row in the rotated sequence
-  for (int step = 1; step < ranks_; ++step) {
-    const int owner = (rank + step) % ranks_;
-    const RowRange shard = shard_of(rows_, ranks_, owner);
-    const std::int64_t begin = std::max(part.begin, place);
-    const std::int64_t end = std::min(part.end, place + shard.rows());
-    if (begin < end) add(owner, {shard.begin + begin - place, shard.begin + end - place});
-    place += shard.rows();
-  }
+  each_piece(rank, chunk, [&](const Piece& piece) { result.push_back(piece); });
   return result;
 }
 
 std::int64_t ChunkPlan::rows_of(int rank, int chunk) const {
   std::int64_t rows = 0;
-  for (const Piece& piece : pieces(rank, chunk)) rows += piece.rows.rows();
+  each_piece(rank, chunk, [&](const Piece& piece) { rows += piece.rows.rows(); });
   return rows;
 }
 

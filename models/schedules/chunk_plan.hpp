@@ -8,6 +8,7 @@
 //          they cross no link.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,10 @@ class ChunkPlan {
 
   /// Chunks of the plan, that of a rank's own rows counted.
   [[nodiscard]] int size() const;
-  /// The rows of `chunk` on `rank`, owner by owner, empty pieces left out.
+  /// Calls `visit(piece)` for the rows of `chunk` on `rank`, owner by owner, empty pieces left out.
+  template <class Visit>
+  void each_piece(int rank, int chunk, Visit&& visit) const;
+  /// The same as a list.
   [[nodiscard]] std::vector<Piece> pieces(int rank, int chunk) const;
   /// Rows of `chunk` on `rank`.
   [[nodiscard]] std::int64_t rows_of(int rank, int chunk) const;
@@ -51,5 +55,36 @@ class ChunkPlan {
   ChunkOrder order_;
   bool own_first_;
 };
+
+template <class Visit>
+void ChunkPlan::each_piece(int rank, int chunk, Visit&& visit) const {
+  const auto add = [&](int owner, RowRange rows) {
+    if (!rows.empty()) visit(Piece{owner, rows});
+  };
+  if (order_ == ChunkOrder::sliced) {
+    // Own rows stand where the rank's order puts them; the set of rows is the same on every rank.
+    for (int step = 0; step < ranks_; ++step) {
+      const int owner = (rank + step + (own_first_ ? 0 : 1)) % ranks_;
+      add(owner, block_of(shard_of(rows_, ranks_, owner), chunks_, chunk));
+    }
+    return;
+  }
+  const int own_chunk = own_first_ ? 0 : chunks_;
+  if (chunk == own_chunk) {
+    add(rank, shard_of(rows_, ranks_, rank));
+    return;
+  }
+  const RowRange own = shard_of(rows_, ranks_, rank);
+  const RowRange part = block_of({0, rows_ - own.rows()}, chunks_, own_first_ ? chunk - 1 : chunk);
+  std::int64_t place = 0;  // of the owner's first row in the rotated sequence
+  for (int step = 1; step < ranks_; ++step) {
+    const int owner = (rank + step) % ranks_;
+    const RowRange shard = shard_of(rows_, ranks_, owner);
+    const std::int64_t begin = std::max(part.begin, place);
+    const std::int64_t end = std::min(part.end, place + shard.rows());
+    if (begin < end) add(owner, {shard.begin + begin - place, shard.begin + end - place});
+    place += shard.rows();
+  }
+}
 
 }  // namespace weft::model

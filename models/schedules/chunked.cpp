@@ -82,13 +82,19 @@ class Chunked final : public Schedule {
       result.set("pace", fixed.text("pace"));
     }
     // A margin that leaves every chunk's kernel as it is changes nothing: the least such margin stands for all.
+    std::vector<std::int64_t> sizes;
+    for (int chunk = 0; chunk < plan.size(); ++chunk) {
+      const std::int64_t rows = product_rows(view, plan, 0, chunk);
+      if (sizes.empty() || sizes.back() != rows) sizes.push_back(rows);
+    }
     const auto kernels = [&](int margin) {
       std::vector<std::int64_t> grids;
-      for (int chunk = 0; chunk < plan.size(); ++chunk) {
-        const GemmCost cost = site.prices->gemm(
-            {product_rows(view, plan, 0, chunk), view.work.rank.n, view.work.rank.k,
-             view.work.x.element, view.work.y.element, site.products},
-            site.sms(0, margin));
+      const SmBudget sms = site.sms(0, margin);
+      for (const std::int64_t rows : sizes) {
+        const GemmCost& cost =
+            site.prices->gemm({rows, view.work.rank.n, view.work.rank.k, view.work.x.element,
+                               view.work.y.element, site.products},
+                              sms);
         grids.insert(grids.end(), {cost.grid, cost.waves, cost.tile_time().ps(), cost.kernel.tile_m,
                                    cost.kernel.tile_n});
       }
@@ -114,26 +120,30 @@ class Chunked final : public Schedule {
     const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
     const bool copies = transport_of(knobs) == Transport::copy_engine;
     const int margin = copies ? 0 : static_cast<int>(knobs.count("margin"));
+    const SmBudget sms = site.sms(0, margin);
+    // Kernels of one stream go one after the other, each with its launch and its drain.
+    const sim::ControlLatency& control = site.built.machine.control;
+    const Duration around = control.launch + control.kernel_drain;
     std::vector<Duration> computes, moves;
     for (int chunk = 0; chunk < plan.size(); ++chunk) {
       const std::int64_t rows = product_rows(view, plan, 0, chunk);
-      computes.push_back(rows == 0
-                             ? Duration()
-                             : tiles_bound(site.prices->gemm({rows, view.work.rank.n,
-                                                              view.work.rank.k, view.work.x.element,
-                                                              view.work.y.element, site.products},
-                                                             site.sms(0, margin)),
-                                           site));
+      computes.emplace_back();
+      if (rows > 0) {
+        const GemmCost& cost =
+            site.prices->gemm({rows, view.work.rank.n, view.work.rank.k, view.work.x.element,
+                               view.work.y.element, site.products},
+                              sms);
+        computes.back() = around + tiles_bound(cost, site);
+      }
       if (copies) {
         moves.push_back(copies_bound(view, plan.pieces(0, chunk), 0, site));
-      } else {
-        const Bytes message = view.message(plan, chunk);
-        const CollectiveCost cost = chunk_collective(view, knobs, message, site);
-        const sim::ControlLatency& control = site.built.machine.control;
-        moves.push_back(
-            std::max(Duration(), cost.fixed(message) - control.launch - control.kernel_drain) +
-            message / cost.rate_cap);
+        continue;
       }
+      moves.emplace_back();
+      const Bytes message = view.message(plan, chunk);
+      if (message == Bytes() || !all_run(site)) continue;
+      const CollectiveCost cost = chunk_collective(view, knobs, message, site);
+      moves.back() = std::max(around, cost.fixed(message)) + message / cost.rate_cap;
     }
     return pipeline_bound(computes, moves, view.gathers, Duration());
   }

@@ -200,10 +200,10 @@ class ChunksByRank {
 
 std::int64_t product_rows(const FusedView& view, const ChunkPlan& plan, int rank, int chunk) {
   std::int64_t rows = 0;
-  for (const Piece& piece : plan.pieces(rank, chunk)) {
+  plan.each_piece(rank, chunk, [&](const Piece& piece) {
     if (view.collective.op != CollectiveOp::all_to_all || piece.owner == rank)
       rows += piece.rows.rows();
-  }
+  });
   return rows;
 }
 

@@ -77,7 +77,7 @@ class DeviceFlag final : public Schedule {
     if (transport_of(knobs) == Transport::copy_engine) return without_sm_knobs(knobs);
     const FusedView view(boundary, *fused_pair(boundary));
     const auto kernel = [&](std::int64_t margin) {
-      const GemmCost cost =
+      const GemmCost& cost =
           site.prices->gemm({view.work.rank.m, view.work.rank.n, view.work.rank.k,
                              view.work.x.element, view.work.y.element, GemmLibrary::ours},
                             site.sms(0, static_cast<int>(margin)));

@@ -16,9 +16,9 @@ struct ChunkWork {
 
 ChunkWork work_of(const FusedView& view, const ChunkPlan& plan, int chunk) {
   ChunkWork work;
-  for (const Piece& piece : plan.pieces(0, chunk)) {
+  plan.each_piece(0, chunk, [&](const Piece& piece) {
     if (view.collective.op == CollectiveOp::all_to_all) {
-      if (piece.owner != 0) continue;
+      if (piece.owner != 0) return;
       work.rows += piece.rows.rows();
       for (int to = 1; to < view.collective.group; ++to)
         work.moved += view.bytes(view.exchanged(0, piece.rows, to));
@@ -26,7 +26,7 @@ ChunkWork work_of(const FusedView& view, const ChunkPlan& plan, int chunk) {
       work.rows += piece.rows.rows();
       if (piece.owner != 0) work.moved += view.bytes(view.block(piece));
     }
-  }
+  });
   return work;
 }
 
@@ -54,7 +54,7 @@ Duration move_time(const FusedView& view, const ChunkPlan& plan, int chunk, cons
 Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site) {
   const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
   const bool copies = transport_of(knobs) == Transport::copy_engine;
-  const GemmCost cost =
+  const GemmCost& cost =
       site.prices->gemm({view.work.rank.m, view.work.rank.n, view.work.rank.k, view.work.x.element,
                          view.work.y.element, GemmLibrary::ours},
                         site.sms(0, copies ? 0 : static_cast<int>(knobs.count("margin"))));

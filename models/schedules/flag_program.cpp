@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,44 +127,52 @@ class FlagProgram {
     return posts;
   }
 
-  std::vector<FlagPart> parts_of(int rank, const GemmCost& cost) const {
-    return flag_parts(
-        view_, plan_, rank, cost,
-        [&](int chunk) {
-          return FlagWait{chunk_flags_[as_size(rank)][as_size(chunk)], posts_of(rank, chunk)};
-        },
+  // Those of the rank that is being written are kept: product and movers both ask for them.
+  const std::vector<FlagPart>& parts_of(int rank, const GemmCost& cost) {
+    if (parts_rank_ == rank) return parts_;
+    std::vector<FlagWait> waits;
+    for (int chunk = 0; chunk < plan_.size(); ++chunk)
+      waits.push_back({chunk_flags_[as_size(rank)][as_size(chunk)], posts_of(rank, chunk)});
+    parts_ = flag_parts(
+        view_, plan_, rank, cost, [&](int chunk) { return waits[as_size(chunk)]; },
         [&](int chunk) { return posts_after(rank, chunk); });
+    parts_rank_ = rank;
+    return parts_;
   }
 
   // Posts of the product that make each chunk complete.
-  std::vector<std::uint64_t> completions(int rank) const {
+  std::vector<std::uint64_t> completions(int rank) {
     std::vector<std::uint64_t> posts(as_size(plan_.size()), 0);
+    // A rank's flags were made one after the other.
+    const std::uint32_t first = chunk_flags_[as_size(rank)].front().value();
     for (const FlagPart& part : parts_of(rank, cost_of(rank))) {
       for (const sim::SignalId signal : part.posts) {
-        const auto& flags = chunk_flags_[as_size(rank)];
-        const auto found = std::find(flags.begin(), flags.end(), signal);
-        if (found != flags.end()) ++posts[static_cast<std::size_t>(found - flags.begin())];
+        const std::uint32_t chunk = signal.value() - first;
+        if (chunk < posts.size()) ++posts[chunk];
       }
     }
     return posts;
   }
 
-  GemmCost cost_of(int rank) const {
+  const GemmCost& cost_of(int rank) const {
     return program_.gemm_cost(rank, {&view_.work, view_.work.rank.m, GemmLibrary::ours,
                                      static_cast<int>(knobs_.count("margin")), label_});
   }
 
   void product(int rank) {
-    const GemmCost cost = cost_of(rank);
+    const GemmCost& cost = cost_of(rank);
+    const std::vector<FlagPart>& parts = parts_of(rank, cost);
+    const std::int64_t rows = std::max<std::int64_t>(1, view_.work.rank.m);
+    const Duration fluid = program_.gemm_fluid(rank, view_.work, rows);
     sim::KernelWriter kernel = program_.builder().kernel(label_, static_cast<int>(cost.resident));
     kernel.cluster(static_cast<int>(cost.kernel.cluster_m * cost.kernel.cluster_n))
         .footprint(cost.footprint)
         .prologue(program_.beyond_launch(cost.start))
         .role(sim::Purpose::compute, sim::TileOrder::static_shares)
         .spin(10);
-    for (const FlagPart& part : parts_of(rank, cost)) {
+    for (const FlagPart& part : parts) {
       kernel.range(part.tiles, cost.tile_time(), matrix_demand)
-          .fluid(program_.gemm_fluid(rank, view_.work, part.rows))
+          .fluid(Duration::from_ps(narrow(Int128{fluid.ps()} * part.rows / rows)))
           .l2(cost.l2_per_tile)
           .memory(program_.memory(rank), cost.hbm_per_tile);
       for (const FlagWait& wait : part.waits) kernel.wait(wait.signal, wait.posts, run_ahead);
@@ -398,6 +407,8 @@ class FlagProgram {
   ChunkPlan plan_;
   std::vector<std::vector<sim::SignalId>> chunk_flags_;  // [rank][chunk], in the rank's memory
   std::vector<sim::SignalId> ready_, arrived_, summed_;  // [rank]
+  std::optional<int> parts_rank_;                        // whose parts_ are
+  std::vector<FlagPart> parts_;
 };
 
 }  // namespace

@@ -51,9 +51,9 @@ Block FusedView::exchanged(int, RowRange rows, int to) const {
 Bytes FusedView::message(const ChunkPlan& plan, int chunk) const {
   // nccl-tests counts one rank's send buffer for an all-to-all, the whole matrix for the others.
   std::int64_t rows = 0;
-  for (const Piece& piece : plan.pieces(0, chunk)) {
+  plan.each_piece(0, chunk, [&](const Piece& piece) {
     if (collective.op != CollectiveOp::all_to_all || piece.owner == 0) rows += piece.rows.rows();
-  }
+  });
   return bytes_of(collective.format, rows * collective.extent.columns);
 }
 

@@ -2,7 +2,6 @@
 #include "models/schedules/layer_program.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -104,7 +103,7 @@ std::optional<std::uint32_t> LayerProgram::engine(int rank, sim::EngineDirection
 
 // ---- products ----------------------------------------------------------------------------------------------
 
-GemmCost LayerProgram::gemm_cost(int rank, const GemmCall& call) const {
+const GemmCost& LayerProgram::gemm_cost(int rank, const GemmCall& call) const {
   const GemmProblem problem{call.rows,
                             call.columns > 0 ? call.columns : call.work->rank.n,
                             call.work->rank.k,
@@ -115,7 +114,7 @@ GemmCost LayerProgram::gemm_cost(int rank, const GemmCall& call) const {
 }
 
 Duration LayerProgram::gemm_fluid(int rank, const MatmulWork& work, std::int64_t rows) const {
-  const GemmCost whole = gemm_cost(rank, {&work, work.rank.m, GemmLibrary::cublaslt, 0, {}});
+  const GemmCost& whole = gemm_cost(rank, {&work, work.rank.m, GemmLibrary::cublaslt, 0, {}});
   const Duration busy = std::max(Duration(), whole.time - whole.start);
   return Duration::from_ps(
       narrow(Int128{busy.ps()} * rows / std::max<std::int64_t>(1, work.rank.m)));
@@ -133,7 +132,7 @@ sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
   const auto found = gemms_.find(key);
   if (found != gemms_.end()) return found->second;
 
-  const GemmCost cost = gemm_cost(rank, call);
+  const GemmCost& cost = gemm_cost(rank, call);
   const sim::TileOrder order =
       cost.kernel.persistent ? sim::TileOrder::static_shares : sim::TileOrder::one_cta_per_tile;
   sim::KernelWriter kernel =
@@ -217,124 +216,16 @@ void LayerProgram::post_all(int rank, sim::StreamId stream, std::string_view lab
 
 // ---- collectives -------------------------------------------------------------------------------------------
 
-// A rank's bytes inside its node go to its neighbour in a ring, else evenly to its peers there; bytes that leave
-// the node go evenly to the ranks of the same place in the other nodes. On one switch both load one port alike.
-struct CollectivePeers {
-  std::vector<int> inside;
-  std::vector<int> outside;
-};
-
-namespace {
-
-CollectivePeers peers_of(const Site& site, CollectiveAlgorithm algorithm, int rank) {
-  const std::vector<std::int64_t>& node_of = site.built.node_of_rank;
-  const int ranks = site.ranks();
-  const auto node = [&](int r) { return node_of[static_cast<std::size_t>(r)]; };
-  std::map<std::int64_t, int> met;
-  std::vector<int> place(static_cast<std::size_t>(ranks));
-  for (int r = 0; r < ranks; ++r) place[static_cast<std::size_t>(r)] = met[node(r)]++;
-  CollectivePeers peers;
-  const int next = (rank + 1) % ranks;
-  if (algorithm == CollectiveAlgorithm::ring && node(next) == node(rank)) {
-    peers.inside = {next};
-  }
-  for (int peer = 0; peer < ranks; ++peer) {
-    if (peer == rank) continue;
-    if (node(peer) == node(rank)) {
-      if (peers.inside.empty() || algorithm != CollectiveAlgorithm::ring)
-        peers.inside.push_back(peer);
-    } else if (place[static_cast<std::size_t>(peer)] == place[static_cast<std::size_t>(rank)]) {
-      peers.outside.push_back(peer);
-    }
-  }
-  return peers;
-}
-
-}  // namespace
-
-std::int64_t LayerProgram::use_denominator(const CollectiveCost& cost) const {
-  std::int64_t common = 1;
-  for (int rank = 0; rank < ranks(); ++rank) {
-    const CollectivePeers peers = peers_of(site_, cost.algorithm, rank);
-    for (const auto& group : {peers.inside, peers.outside}) {
-      for (const int peer : group) {
-        const sim::RouteId route =
-            site_.built.unicast[static_cast<std::size_t>(rank)][static_cast<std::size_t>(peer)];
-        const std::int64_t shares =
-            checked_multiply(site_.built.machine.routes.at(route.value()).denominator,
-                             static_cast<std::int64_t>(group.size()));
-        common = std::lcm(common, shares);
-      }
-    }
-  }
-  return checked_multiply(cost.denominator, common);
-}
-
-void LayerProgram::add_uses(const CollectiveCost& cost, int rank, std::int64_t denominator,
-                            sim::GangWriter& gang) const {
-  const std::int64_t scale = denominator / cost.denominator;
-  const PerByte& bytes = cost.per_byte;
-  gang.memory(memory(rank), checked_multiply(bytes.hbm_read + bytes.hbm_write, scale));
-  std::map<std::pair<bool, std::uint32_t>, std::int64_t> shares;
-  const CollectivePeers peers = peers_of(site_, cost.algorithm, rank);
-  const auto spread = [&](const std::vector<int>& group, std::int64_t numerator) {
-    for (const int peer : group) {
-      const sim::RouteId id =
-          site_.built.unicast[static_cast<std::size_t>(rank)][static_cast<std::size_t>(peer)];
-      const sim::Route& route = site_.built.machine.routes.at(id.value());
-      const std::int64_t part = checked_multiply(numerator, scale) /
-                                static_cast<std::int64_t>(group.size()) / route.denominator;
-      for (const sim::RouteShare& share : route.shares) {
-        shares[{share.on == sim::RouteShare::On::link, share.index}] +=
-            checked_multiply(part, share.numerator);
-      }
-    }
-  };
-  // A switch that adds or multicasts takes from a port what it sends out of others: the two ways differ.
-  const auto through_switch = [&](sim::RouteId way, sim::RouteId tree, std::int64_t numerator) {
-    const sim::Route& route = site_.built.machine.routes.at(way.value());
-    const sim::Route& ports = site_.built.machine.routes.at(tree.value());
-    for (const sim::RouteShare& share : route.shares) {
-      const bool own = std::any_of(ports.shares.begin(), ports.shares.end(), [&](const auto& port) {
-        return port.on == share.on && port.index == share.index;
-      });
-      // A crossbar counts what comes in.
-      const bool is_link = share.on == sim::RouteShare::On::link;
-      if (own && (is_link || ports.kind == sim::Route::Kind::reduce)) {
-        const std::int64_t part = checked_multiply(numerator, scale) / route.denominator;
-        shares[{is_link, share.index}] += checked_multiply(part, share.numerator);
-      }
-    }
-  };
-  const auto r = static_cast<std::size_t>(rank);
-  if (cost.algorithm == CollectiveAlgorithm::nvls && !site_.built.reduce.empty()) {
-    const auto peer = static_cast<std::size_t>(peers.inside.front());
-    through_switch(site_.built.unicast[r][peer], site_.built.reduce[r], bytes.egress);
-    through_switch(site_.built.unicast[peer][r], site_.built.multicast[r], bytes.ingress);
-  } else {
-    spread(peers.inside, bytes.egress);
-    spread(peers.outside, bytes.nic_egress);
-  }
-  for (const auto& [on, numerator] : shares) {
-    if (numerator == 0) continue;
-    if (on.first) {
-      gang.link(sim::LinkId(on.second), numerator);
-    } else if (site_.built.machine.switches.at(on.second).capacity) {
-      gang.fabric_switch(sim::SwitchId(on.second), numerator);
-    }
-  }
-}
-
 void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::string_view label,
                               const std::vector<sim::StreamId>& streams,
                               const std::vector<sim::EventId>& resident, int cluster) {
   if (message == Bytes() || ranks() < 2) return;
-  const std::int64_t denominator = use_denominator(cost);
+  const GangUses& uses = site_.gangs->of(cost, site_.built);
   sim::GangWriter gang = builder_.gang(label, message, cost.rate_cap);
-  gang.start_latency(beyond_launch(cost.fixed(message))).denominator(denominator);
+  gang.start_latency(beyond_launch(cost.fixed(message))).denominator(uses.denominator);
   for (int rank = 0; rank < ranks(); ++rank) {
-    gang.member(sim::RankId(static_cast<std::uint32_t>(rank)), copy_demand);
-    add_uses(cost, rank, denominator, gang);
+    gang.member(sim::RankId(static_cast<std::uint32_t>(rank)), copy_demand)
+        .uses(uses.of_rank[static_cast<std::size_t>(rank)]);
   }
   const int threads = as_int(cost.threads_per_cta);
   const int ctas = std::max(1, as_int(cost.ctas));

@@ -69,7 +69,7 @@ class LayerProgram {
   /// Launches a product (a part of its rows) on a stream.
   void gemm(int rank, sim::StreamId stream, const GemmCall& call);
   /// What the product costs under the call's library and margin.
-  [[nodiscard]] GemmCost gemm_cost(int rank, const GemmCall& call) const;
+  [[nodiscard]] const GemmCost& gemm_cost(int rank, const GemmCall& call) const;
   /// The share of the unchunked library product that these rows are, without launch: fluid time.
   [[nodiscard]] Duration gemm_fluid(int rank, const MatmulWork& work, std::int64_t rows) const;
 
@@ -109,9 +109,6 @@ class LayerProgram {
   using StreamKey = std::pair<int, std::string>;
 
   sim::KernelId gemm_kernel(int rank, const GemmCall& call);
-  void add_uses(const CollectiveCost& cost, int rank, std::int64_t denominator,
-                sim::GangWriter& gang) const;
-  std::int64_t use_denominator(const CollectiveCost& cost) const;
 
   const Site& site_;
   sim::ProgramBuilder builder_;

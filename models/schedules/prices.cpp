@@ -1,21 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/schedules/prices.hpp"
 
-#include <map>
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <mutex>
-#include <tuple>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weft::model {
 namespace {
 
+// What a price depends on, in a few integers.
+using Key = std::array<std::int64_t, 5>;
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    // FNV-1a over the words, mixed at the end: sizes differ in few bits.
+    std::uint64_t hash = 14'695'981'039'346'656'037U;
+    for (const std::int64_t word : key)
+      hash = (hash ^ static_cast<std::uint64_t>(word)) * 1'099'511'628'211U;
+    return hash ^ (hash >> 32);
+  }
+};
+
+template <class Value>
+using Table = std::unordered_map<Key, Value, KeyHash>;
+
+template <class Enum>
+std::int64_t number(Enum value) {
+  return static_cast<std::int64_t>(value);
+}
+
+Key key_of(const CollectiveProblem& p, std::int64_t choice, std::int64_t how) {
+  return {(number(p.op) << 16) | (number(p.dtype) << 8) | how, p.ranks, p.nodes, p.crossings,
+          choice};
+}
+
 // Looks a key up, and computes and keeps its value if it is new. Two threads may compute the same value; both are
-// equal, and the first is kept.
-template <class Key, class Value, class Compute>
-Value remembered(std::mutex& mutex, std::map<Key, Value>& table, const Key& key,
-                 Compute&& compute) {
+// equal, and the first is kept. What is kept stays where it is.
+template <class Value, class Compute>
+const Value& remembered(std::shared_mutex& mutex, Table<Value>& table, const Key& key,
+                        Compute&& compute) {
   {
-    const std::lock_guard lock(mutex);
+    const std::shared_lock lock(mutex);
     const auto found = table.find(key);
     if (found != table.end()) return found->second;
   }
@@ -27,17 +57,24 @@ Value remembered(std::mutex& mutex, std::map<Key, Value>& table, const Key& key,
 }  // namespace
 
 struct Prices::Tables {
-  std::mutex mutex;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, DType, DType, GemmLibrary,
-                      std::vector<int>>,
-           GemmCost>
-      gemms;
-  using GroupKey = std::tuple<CollectiveOp, std::int64_t, std::int64_t, std::int64_t, DType>;
-  std::map<std::tuple<GroupKey, std::int64_t>, CollectiveCost> libraries;
-  std::map<std::tuple<GroupKey, Transport, std::int64_t>, std::optional<CollectiveCost>> directs;
+  std::shared_mutex mutex;
+  std::vector<SmBudget> budgets;  // by their number in a key
+  Table<GemmCost> gemms;
+  Table<CollectiveCost> libraries;
+  Table<std::vector<CollectiveCost>> ways;
+  Table<std::optional<CollectiveCost>> directs;
 
-  static GroupKey key_of(const CollectiveProblem& p) {
-    return {p.op, p.ranks, p.nodes, p.crossings, p.dtype};
+  std::int64_t number_of(const SmBudget& budget) {
+    {
+      const std::shared_lock lock(mutex);
+      const auto found = std::find(budgets.begin(), budgets.end(), budget);
+      if (found != budgets.end()) return found - budgets.begin();
+    }
+    const std::lock_guard lock(mutex);
+    const auto found = std::find(budgets.begin(), budgets.end(), budget);
+    const std::int64_t index = found - budgets.begin();
+    if (found == budgets.end()) budgets.push_back(budget);
+    return index;
   }
 };
 
@@ -46,30 +83,34 @@ Prices::Prices(const Profile& profile, const Fabric& fabric)
 
 Prices::~Prices() = default;
 
-GemmCost Prices::gemm(const GemmProblem& p, const SmBudget& budget) {
+const GemmCost& Prices::gemm(const GemmProblem& p, const SmBudget& budget) {
+  const std::int64_t kinds = (number(p.input) << 16) | (number(p.output) << 8) | number(p.library);
   return remembered(tables_->mutex, tables_->gemms,
-                    {p.m, p.n, p.k, p.input, p.output, p.library, budget.sms_per_gpc},
+                    {p.m, p.n, p.k, kinds, tables_->number_of(budget)},
                     [&] { return gemm_cost(profile_, p, budget); });
 }
 
-CollectiveCost Prices::library(const CollectiveProblem& problem, Bytes message) {
-  return remembered(tables_->mutex, tables_->libraries, {Tables::key_of(problem), message.count()},
+const CollectiveCost& Prices::library(const CollectiveProblem& problem, Bytes message) {
+  return remembered(tables_->mutex, tables_->libraries, key_of(problem, message.count(), 0),
                     [&] { return choose_collective(profile_, fabric_, problem, message); });
 }
 
 std::optional<CollectiveCost> Prices::library(const CollectiveProblem& problem, Bytes message,
                                               CollectiveAlgorithm algorithm) const {
+  const std::vector<CollectiveCost>& ways =
+      remembered(tables_->mutex, tables_->ways, key_of(problem, 0, 0),
+                 [&] { return library_collectives(profile_, fabric_, problem); });
   std::optional<CollectiveCost> best;
-  for (CollectiveCost& cost : library_collectives(profile_, fabric_, problem)) {
+  for (const CollectiveCost& cost : ways) {
     if (cost.algorithm == algorithm && (!best || cost.time(message) < best->time(message)))
-      best = std::move(cost);
+      best = cost;
   }
   return best;
 }
 
-std::optional<CollectiveCost> Prices::direct(const CollectiveProblem& problem, Transport transport,
-                                             std::int64_t ctas) {
-  return remembered(tables_->mutex, tables_->directs, {Tables::key_of(problem), transport, ctas},
+const std::optional<CollectiveCost>& Prices::direct(const CollectiveProblem& problem,
+                                                    Transport transport, std::int64_t ctas) {
+  return remembered(tables_->mutex, tables_->directs, key_of(problem, ctas, number(transport)),
                     [&] { return direct_collective(profile_, fabric_, problem, transport, ctas); });
 }
 

@@ -17,17 +17,17 @@ class Prices {
   Prices(const Profile& profile, const Fabric& fabric);
   ~Prices();
 
-  /// The library's kernel for this product on these SMs.
-  [[nodiscard]] GemmCost gemm(const GemmProblem& problem, const SmBudget& budget);
+  /// The library's kernel for this product on these SMs; what is returned lives as long as the prices.
+  [[nodiscard]] const GemmCost& gemm(const GemmProblem& problem, const SmBudget& budget);
   /// The library's collective for this message.
-  [[nodiscard]] CollectiveCost library(const CollectiveProblem& problem, Bytes message);
+  [[nodiscard]] const CollectiveCost& library(const CollectiveProblem& problem, Bytes message);
   /// The library's collective for this message by one algorithm; none where it has no such way.
   [[nodiscard]] std::optional<CollectiveCost> library(const CollectiveProblem& problem,
                                                       Bytes message,
                                                       CollectiveAlgorithm algorithm) const;
   /// Our own collective over a transport; none where it cannot do it.
-  [[nodiscard]] std::optional<CollectiveCost> direct(const CollectiveProblem& problem,
-                                                     Transport transport, std::int64_t ctas);
+  [[nodiscard]] const std::optional<CollectiveCost>& direct(const CollectiveProblem& problem,
+                                                            Transport transport, std::int64_t ctas);
 
  private:
   struct Tables;

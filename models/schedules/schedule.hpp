@@ -75,7 +75,7 @@ class Schedule {
   }
 
   /// A time that no run of these knobs can beat, proven from the schedule's own structure: unavoidable first and
-  /// last chunks included, launches and contention left out. Zero is always true.
+  /// last chunks included, contention left out. Zero is always true.
   [[nodiscard]] virtual Duration lower_bound(const Boundary&, const Knobs&, const Site&) const {
     return {};
   }

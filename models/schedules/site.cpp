@@ -237,6 +237,7 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   site.fabric = fabric_between(site.built);
   site.group = group_of(site.built);
   site.prices = std::make_shared<Prices>(site.profile, site.fabric);
+  site.gangs = std::make_shared<GangUseTable>();
   return site;
 }
 
@@ -287,6 +288,7 @@ Site make_host_site(const topology::MachineSpec& machine, const Profile& profile
     engine.start_cost = std::max(Duration(), engine.start_cost - site.fabric.gpu_latency);
   }
   site.prices = std::make_shared<Prices>(site.profile, site.fabric);
+  site.gangs = std::make_shared<GangUseTable>();
   return site;
 }
 

@@ -9,6 +9,7 @@
 #include "models/cost/collective.hpp"
 #include "models/cost/gemm.hpp"
 #include "models/profile/profile.hpp"
+#include "models/schedules/gang_uses.hpp"
 #include "models/schedules/prices.hpp"
 #include "topologies/build.hpp"
 
@@ -20,7 +21,8 @@ struct Site {
   Fabric fabric;  ///< what collectives of all its ranks share
   CollectiveProblem
       group;  ///< ranks, nodes and crossings of the whole group; its operation is not set
-  std::shared_ptr<Prices> prices;  ///< of this profile on this fabric
+  std::shared_ptr<Prices> prices;       ///< of this profile on this fabric
+  std::shared_ptr<GangUseTable> gangs;  ///< of this machine
   /// Whose kernels compute the chunks of a product that is cut.
   GemmLibrary products = GemmLibrary::cublaslt;
   /// What paced CTAs of a rank keep to, all of them together; none: a share of its port.

@@ -16,8 +16,8 @@ std::vector<KnobValue> counts(std::initializer_list<std::int64_t> values) {
 
 }  // namespace
 
-std::vector<KnobSpec> transport_knobs() {
-  return {
+const std::vector<KnobSpec>& transport_knobs() {
+  static const std::vector<KnobSpec> knobs = {
       {"chunks", "pieces that the communicated rows are cut into",
        counts({1, 2, 3, 4, 6, 8, 12, 16, 24, 32}), default_chunks, ""},
       {"transport",
@@ -42,6 +42,7 @@ std::vector<KnobSpec> transport_knobs() {
       {"margin", "SMs that products leave free for communication", counts({0, 8, 16, 24, 32}),
        std::int64_t{0}, ""},
   };
+  return knobs;
 }
 
 Transport transport_of(const Knobs& knobs) {
@@ -143,7 +144,8 @@ CollectiveCost chunk_collective(const FusedView& view, const Knobs& knobs, Bytes
                                 const Site& site) {
   const CollectiveProblem problem = problem_of(view.collective, site);
   if (site.group.nodes > 1) return site.prices->library(problem, message);
-  const auto cost = site.prices->direct(problem, transport_of(knobs), knobs.count("ctas"));
+  const std::optional<CollectiveCost>& cost =
+      site.prices->direct(problem, transport_of(knobs), knobs.count("ctas"));
   WEFT_CHECK(cost.has_value(), "{} cannot carry {}", knobs.text("transport"), name_of(problem.op));
   return knobs.text("pace") == "free" ? *cost : paced(*cost, site);
 }

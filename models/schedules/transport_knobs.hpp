@@ -18,7 +18,7 @@ inline constexpr std::int64_t default_chunks = 8;
 inline constexpr std::int64_t default_ctas = 16;
 
 /// chunks, transport, ctas, pace, margin and order, with every value that a search tries.
-[[nodiscard]] std::vector<KnobSpec> transport_knobs();
+[[nodiscard]] const std::vector<KnobSpec>& transport_knobs();
 
 /// Who moves the bytes.
 [[nodiscard]] Transport transport_of(const Knobs& knobs);

@@ -388,34 +388,6 @@ class CallCompiler {
 
 }  // namespace
 
-void Compiled::clear() {
-  commands.clear();
-  thread_first.clear();
-  segments.clear();
-  thread_segment.clear();
-  host_calls.clear();
-  queue_order.clear();
-  lanes.clear();
-  queues.clear();
-  streams.clear();
-  records = 0;
-  resources.clear();
-  uses.clear();
-  shapes.clear();
-  server_concurrency.clear();
-  posts.clear();
-  views.clear();
-  signal_view.clear();
-  signal_in_cta.clear();
-  leg.clear();
-  range_uses.clear();
-  use_lists.clear();
-  gang_uses.clear();
-  range_begin.clear();
-  role_tiles.clear();
-  memories = 0;
-}
-
 void compile(const Machine& machine, const Program& program, const Effects& effects,
              Compiled& compiled) {
   validate(machine);

@@ -81,12 +81,13 @@ std::optional<Group> find_group(const Machine& machine, const Program& program,
     if (ranks % block == 0) candidates.push_back(block_rotations(ranks, block));
   }
   if (std::has_single_bit(ranks)) candidates.push_back(xor_group(ranks));
+  const RouteIndex index(machine);
   for (const Candidate& candidate : candidates) {
     Group group{Orbits(machine.memories.size()), Orbits(machine.links.size()),
                 Orbits(machine.switches.size()), Orbits(program.gangs.size()), candidate.to_first};
     std::optional<std::string> broken;
     for (const Renumbering& generator : candidate.generators) {
-      Symmetry symmetry(machine, program, view, generator);
+      Symmetry symmetry(machine, program, view, index, generator);
       broken = symmetry.check();
       if (broken) break;
       group.memories.join(symmetry.memories());

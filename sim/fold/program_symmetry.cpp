@@ -283,6 +283,7 @@ bool Symmetry::gang(GangId a, GangId b) {
       x.chunks != y.chunks || x.posts.count != y.posts.count) {
     return false;
   }
+  learn_links_of_ranks();
   for (std::uint32_t i = 0; i < x.members.count; ++i) {
     const GangMember& mine = program_.gang_members[x.members.first + i];
     const std::uint32_t device = devices_(machine_.ranks[mine.rank.value()].device.value());
@@ -295,17 +296,27 @@ bool Symmetry::gang(GangId a, GangId b) {
         !(image->demand_per_cta == mine.demand_per_cta)) {
       return fail(fmt::format("the members of gang {} differ", a.value()));
     }
-    for (std::uint32_t u = 0; u < mine.uses.count; ++u) {
-      const GangUse& s = program_.gang_uses[mine.uses.first + u];
-      const GangUse& t = program_.gang_uses[image->uses.first + u];
-      bool same = s.on == t.on && s.numerator == t.numerator;
-      if (same && s.on == GangUse::On::memory) same = memory(MemoryId(s.index), MemoryId(t.index));
-      if (same && s.on == GangUse::On::link) same = link(s.index, t.index);
-      if (same && s.on == GangUse::On::fabric_switch) same = fabric_switch(s.index, t.index);
-      if (!same) return fail(fmt::format("the uses of gang {}'s members differ", a.value()));
+    if (gang_uses(mine, true) != gang_uses(*image, false)) {
+      return fail(fmt::format("the uses of gang {}'s members differ", a.value()));
     }
   }
   return true;
+}
+
+// A member's uses, in an order that their own decides; `mapped`: their images.
+std::vector<std::array<std::int64_t, 3>> Symmetry::gang_uses(const GangMember& member,
+                                                             bool mapped) const {
+  std::vector<std::array<std::int64_t, 3>> list;
+  for (std::uint32_t u = 0; u < member.uses.count; ++u) {
+    const GangUse& use = program_.gang_uses[member.uses.first + u];
+    const IdMap& map = use.on == GangUse::On::memory ? memories_
+                       : use.on == GangUse::On::link ? links_
+                                                     : switches_;
+    list.push_back(
+        {static_cast<std::int64_t>(use.on), mapped ? map(use.index) : use.index, use.numerator});
+  }
+  std::sort(list.begin(), list.end());
+  return list;
 }
 
 // In each chunk the images of the posts are the image's posts, in any order.

@@ -74,11 +74,55 @@ RankView view_ranks(const Machine& machine, const Program& program) {
   return view;
 }
 
+namespace {
+
+constexpr std::uint32_t kSeveral = kUnmapped - 1;
+
+void note(std::uint32_t& only, std::uint32_t id) {
+  only = only == kUnmapped || only == id ? id : kSeveral;
+}
+
+}  // namespace
+
+RouteIndex::RouteIndex(const Machine& machine)
+    : memories_(machine.memories.size()),
+      between_(memories_ * memories_, kUnmapped),
+      source_of_(machine.links.size(), kUnmapped),
+      target_of_(machine.links.size(), kUnmapped) {
+  for (std::uint32_t r = 0; r < machine.routes.size(); ++r) {
+    const Route& route = machine.routes[r];
+    if (route.kind != Route::Kind::unicast) continue;
+    const std::uint32_t source = route.sources.front().value();
+    const std::uint32_t target = route.targets.front().value();
+    std::uint32_t& first = between_[source * memories_ + target];
+    if (first == kUnmapped) first = r;
+    for (const RouteShare& share : route.shares) {
+      if (share.on != RouteShare::On::link) continue;
+      note(source_of_[share.index], source);
+      note(target_of_[share.index], target);
+    }
+  }
+}
+
+std::vector<RouteShare> RouteIndex::shares(const Route& route) const {
+  std::vector<RouteShare> list = route.shares;
+  const auto place = [&](const RouteShare& share) {
+    if (share.on != RouteShare::On::link) return std::array{3, 0};
+    const int far_from_source = source_of_[share.index] == kSeveral ? 1 : 0;
+    const int far_from_target = target_of_[share.index] == kSeveral ? 1 : 0;
+    return std::array{far_from_source, far_from_target};
+  };
+  std::stable_sort(list.begin(), list.end(),
+                   [&](const RouteShare& a, const RouteShare& b) { return place(a) < place(b); });
+  return list;
+}
+
 Symmetry::Symmetry(const Machine& machine, const Program& program, const RankView& view,
-                   const Renumbering& ranks)
+                   const RouteIndex& index, const Renumbering& ranks)
     : machine_(machine),
       program_(program),
       view_(view),
+      index_(index),
       ranks_(ranks),
       devices_(machine.devices.size()),
       memories_(machine.memories.size()),
@@ -191,12 +235,24 @@ void Symmetry::learn_links(const Route& route) {
   for (const MemoryId source : route.sources) {
     for (const MemoryId target : route.targets) {
       if (!memories_.knows(source.value()) || !memories_.knows(target.value())) continue;
-      const auto a = machine_.route(source, target);
-      const auto b =
-          machine_.route(MemoryId(memories_(source.value())), MemoryId(memories_(target.value())));
-      if (a && b) this->route(*a, *b);
+      const std::uint32_t a = index_.between(source, target);
+      const std::uint32_t b =
+          index_.between(MemoryId(memories_(source.value())), MemoryId(memories_(target.value())));
+      if (a != kUnmapped && b != kUnmapped) this->route(RouteId(a), RouteId(b));
     }
   }
+}
+
+// A gang's members name their links in any order: they are learnt from the routes between ranks.
+void Symmetry::learn_links_of_ranks() {
+  if (learnt_links_) return;
+  learnt_links_ = true;
+  Route all;
+  for (const RankId rank : view_.ranks) {
+    all.sources.push_back(machine_.devices[machine_.ranks[rank.value()].device.value()].memory);
+  }
+  all.targets = all.sources;
+  learn_links(all);
 }
 
 bool Symmetry::route(RouteId a, RouteId b) {
@@ -227,9 +283,11 @@ bool Symmetry::route(RouteId a, RouteId b) {
         !memory(x.targets.front(), y.targets.front())) {
       return false;
     }
-    for (std::size_t i = 0; i < x.shares.size(); ++i) {
-      const RouteShare& s = x.shares[i];
-      const RouteShare& t = y.shares[i];
+    const std::vector<RouteShare> mine = index_.shares(x);
+    const std::vector<RouteShare> theirs = index_.shares(y);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const RouteShare& s = mine[i];
+      const RouteShare& t = theirs[i];
       if (s.on != t.on || s.numerator != t.numerator) return fail(differ);
       const bool same =
           s.on == RouteShare::On::link ? link(s.index, t.index) : fabric_switch(s.index, t.index);
@@ -238,6 +296,7 @@ bool Symmetry::route(RouteId a, RouteId b) {
     return true;
   }
   learn_links(x);
+  learn_links_of_ranks();
   auto ends = [](const std::vector<MemoryId>& memories, const IdMap* map) {
     std::vector<std::uint32_t> ids;
     for (const MemoryId m : memories) ids.push_back(map ? (*map)(m.value()) : m.value());

@@ -2,6 +2,7 @@
 // Does a renumbering of the ranks turn a machine and a program into themselves?
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,6 +42,25 @@ struct RankView {
 };
 [[nodiscard]] RankView view_ranks(const Machine& machine, const Program& program);
 
+/// Which routes lead where, and which of a route's links are near which of its ends.
+class RouteIndex {
+ public:
+  explicit RouteIndex(const Machine& machine);
+  /// Returns the first unicast route between two memories; kUnmapped if there is none.
+  [[nodiscard]] std::uint32_t between(MemoryId from, MemoryId to) const {
+    return between_[from.value() * memories_ + to.value()];
+  }
+  /// Returns a unicast route's shares so that those of alike routes stand in the same places: on
+  /// links that serve one source, then on those that serve one target, then on the others.
+  [[nodiscard]] std::vector<RouteShare> shares(const Route& route) const;
+
+ private:
+  std::size_t memories_;
+  std::vector<std::uint32_t> between_;
+  std::vector<std::uint32_t> source_of_;  // by link: its only one, or kSeveral
+  std::vector<std::uint32_t> target_of_;
+};
+
 /// A renumbering: rank number i (of RankView::ranks) becomes number map[i].
 using Renumbering = std::vector<std::uint32_t>;
 
@@ -48,7 +68,7 @@ using Renumbering = std::vector<std::uint32_t>;
 class Symmetry {
  public:
   Symmetry(const Machine& machine, const Program& program, const RankView& view,
-           const Renumbering& ranks);
+           const RouteIndex& index, const Renumbering& ranks);
 
   /// Returns why the renumbering changes machine or program; none if it does not.
   [[nodiscard]] std::optional<std::string> check();
@@ -84,6 +104,8 @@ class Symmetry {
   bool roles(const Kernel& a, const Kernel& b);
   bool range(const TileRange& a, const TileRange& b);
   bool gang(GangId a, GangId b);
+  [[nodiscard]] std::vector<std::array<std::int64_t, 3>> gang_uses(const GangMember& member,
+                                                                   bool mapped) const;
   bool gang_posts_agree(GangId a, GangId b);
   bool ways_agree(const std::vector<Command>& commands);
   void list_ways();
@@ -91,10 +113,12 @@ class Symmetry {
   bool ways_of_posts_agree(const Slice& posts);
   bool ways_of_kernel_agree(KernelId id);
   void learn_links(const Route& route);
+  void learn_links_of_ranks();
 
   const Machine& machine_;
   const Program& program_;
   const RankView& view_;
+  const RouteIndex& index_;
   const Renumbering& ranks_;
   IdMap devices_;
   IdMap memories_;
@@ -111,6 +135,7 @@ class Symmetry {
   std::vector<std::optional<Duration>> ways_;  // [from][to] memory
   std::uint32_t from_ = 0;                     // the rank's number whose calls are looked at
   std::vector<std::uint32_t> looked_at_;       // the rank, by kernel: its posts' ways were
+  bool learnt_links_ = false;  // of all routes between ranks
   std::optional<std::string> why_;
 };
 

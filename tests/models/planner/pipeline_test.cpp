@@ -77,6 +77,17 @@ TEST(Pipeline, TakesFirstPlusStepsPlusLast) {
   }
 }
 
+// Built, run and recorded in steps that grow with the chunks: with their square this would not end.
+TEST(Pipeline, ThirtyThousandChunksTakeFirstPlusStepsPlusLast) {
+  PipelineScenario s;
+  s.chunks = 30'000;
+  s.compute = us(3);
+  s.communication = us(2);
+  const Figures figures = pipeline_figures(s);
+  EXPECT_EQ(figures.overlapped, us(3 * 30'000 + 2));
+  EXPECT_EQ(figures.serial, us(5 * 30'000));
+}
+
 // max(100, 60) = 100: everything hidden, 160 / 100 = 1.6.
 TEST(Pipeline, IndependentSidesTakeTheLongerOne) {
   const Figures figures = pipeline_figures(shipped("independent-100us-60us"));
