@@ -122,8 +122,8 @@ class FlagProgram {
       return {chunk_flags_[as_size(rank)][as_size(chunk)]};
     // The owner of a slice reads every rank's partial of it.
     std::vector<sim::SignalId> posts;
-    for (int owner = 0; owner < ranks_; ++owner)
-      posts.push_back(chunk_flags_[as_size(owner)][as_size(chunk)]);
+    for (int step = 0; step < ranks_; ++step)
+      posts.push_back(chunk_flags_[as_size((rank + step) % ranks_)][as_size(chunk)]);
     return posts;
   }
 
@@ -206,9 +206,8 @@ class FlagProgram {
     if (peers() > 0) kernel.after(ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       if (by_switch) {
-        for (int peer = 0; peer < ranks_; ++peer) {
-          if (peer != rank) kernel.then(add(chunk_flags_[as_size(peer)][as_size(chunk)]));
-        }
+        for (int step = 1; step < ranks_; ++step)
+          kernel.then(add(chunk_flags_[as_size((rank + step) % ranks_)][as_size(chunk)]));
         kernel.move(program_.site().built.multicast[as_size(rank)],
                     view_.bytes(view_.block(own_slice(rank, chunk))), true);
         continue;
@@ -356,9 +355,8 @@ class FlagProgram {
                      static_cast<std::uint64_t>(ranks_));
         kernel.move(program_.site().built.reduce[as_size(rank)], bytes, false);
         if (!all_reduce) continue;
-        for (int peer = 0; peer < ranks_; ++peer) {
-          if (peer != rank) kernel.then(add(summed_[as_size(peer)]));
-        }
+        for (int step = 1; step < ranks_; ++step)
+          kernel.then(add(summed_[as_size((rank + step) % ranks_)]));
         kernel.move(program_.site().built.multicast[as_size(rank)], bytes, true);
       }
     } else {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// On ranks that are alike every schedule folds, and its folded run is the whole one: a search runs
+// one rank instead of all.
+#include "sim/fold.hpp"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "models/planner/evaluate.hpp"
+#include "models/schedules/registry.hpp"
+#include "sim/run.hpp"
+#include "tests/models/schedules/sites.hpp"
+
+namespace weft::model {
+namespace {
+
+// The names of each knob, all of them, and of its counts the default or what leaves room for CTAs.
+Knobs pinned(const Schedule& schedule) {
+  Knobs knobs;
+  for (const KnobSpec& spec : schedule.info().knobs) {
+    if (!std::holds_alternative<std::int64_t>(spec.default_value)) continue;
+    knobs.set(spec.name, spec.name == "margin" ? spec.values.back() : spec.default_value);
+  }
+  return knobs;
+}
+
+TEST(Folding, EverySchedulesRanksAreAlikeOnAnEvenMachine) {
+  constexpr int kRanks = 4;
+  const Site site = test_site("h200x8.json", kRanks);
+  for (const BoundaryKind kind : every_boundary_kind) {
+    const Boundary boundary = make_boundary(kind, {2048L * kRanks, 1024, 512}, {}, kRanks);
+    for (const Schedule* schedule : all_schedules()) {
+      for (const Knobs& knobs : all_combinations(schedule->info().knobs, pinned(*schedule))) {
+        if (!schedule->refusals(boundary, knobs, site).empty()) continue;
+        SCOPED_TRACE(boundary.name + ", " + schedule->info().name + " " + knobs.to_text());
+        const sim::Program program = boundary_program(boundary, {schedule, knobs}, site);
+        const sim::Folded folded = sim::fold(site.built.machine, program);
+        ASSERT_EQ(folded.refused, "");
+        EXPECT_EQ(folded.ranks_folded, kRanks);
+        EXPECT_EQ(sim::run(folded.machine, folded.program).end,
+                  sim::run(site.built.machine, program).end);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::model
