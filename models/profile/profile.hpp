@@ -91,9 +91,9 @@ struct SmCopyCosts {
   Sourced<Bandwidth> cap;
   Sourced<std::int64_t> threads;  ///< of a CTA
   /// Of a piece: from its first load to the flow, and from the last byte to what waits for it.
-  std::optional<Sourced<Duration>> start;
+  std::optional<Sourced<Duration>> start = {};
   /// What all CTAs reach while others move as much the other way: reads queue behind writes.
-  std::optional<Sourced<Bandwidth>> duplex_cap;
+  std::optional<Sourced<Bandwidth>> duplex_cap = {};
   friend bool operator==(const SmCopyCosts&, const SmCopyCosts&) = default;
 };
 
