@@ -19,7 +19,7 @@ namespace {
 
 using config::Value;
 
-Value to_value(const model::Comparison& comparison) {
+Value comparison_value(const model::Comparison& comparison) {
   Value list = Value::array();
   for (const model::Compared& each : comparison.schedules) {
     Value object = Value::object({{"schedule", each.schedule}});
@@ -38,7 +38,7 @@ Value to_value(const model::Comparison& comparison) {
   return result;
 }
 
-Value to_value(const model::Verdict& verdict) {
+Value verdict_value(const model::Verdict& verdict) {
   return Value::object({{"value", verdict.value},
                         {"overlap", verdict.overlap},
                         {"schedule", verdict.schedule},
@@ -53,7 +53,7 @@ ExitCode compare(const CompareOptions& options, Context& context) {
   const sim::Effects effects = sim::effects_of(scenario.fidelity);
   const model::Comparison comparison = model::compare(scenario, options.schedules, context.search);
   if (options.svg) config::write_file(*options.svg, to_svg(comparison, effects));
-  context.out << (context.format == Format::json ? config::to_json(to_value(comparison))
+  context.out << (context.format == Format::json ? config::to_json(comparison_value(comparison))
                                                  : describe(comparison, effects, context.colour));
   return ExitCode::ok;
 }
@@ -66,11 +66,11 @@ ExitCode break_even(const model::Scenario& scenario, const std::string& axis, Co
   const model::BreakEven found = model::break_even(scenario, which, context.search);
   if (context.format == Format::json) {
     Value verdicts = Value::array(), flips = Value::array();
-    for (const model::Verdict& verdict : found.verdicts) verdicts.push(to_value(verdict));
+    for (const model::Verdict& verdict : found.verdicts) verdicts.push(verdict_value(verdict));
     for (const model::Flip& flip : found.flips) {
       Value pair = Value::array();
-      pair.push(to_value(flip.before));
-      pair.push(to_value(flip.after));
+      pair.push(verdict_value(flip.before));
+      pair.push(verdict_value(flip.after));
       flips.push(std::move(pair));
     }
     Value object = Value::object({{"schema", "weft.break_even/1"}, {"axis", axis}});

@@ -16,12 +16,12 @@ namespace {
 
 using config::Value;
 
-Value to_value(const model::KnobValue& value) {
+Value knob_value(const model::KnobValue& value) {
   if (const auto* count = std::get_if<std::int64_t>(&value)) return *count;
   return std::get<std::string>(value);
 }
 
-Value to_value(const model::ScheduleInfo& info) {
+Value info_value(const model::ScheduleInfo& info) {
   Value object = Value::object({{"name", info.name},
                                 {"system", info.system},
                                 {"summary", info.summary},
@@ -29,9 +29,9 @@ Value to_value(const model::ScheduleInfo& info) {
   Value knobs = Value::array();
   for (const model::KnobSpec& knob : info.knobs) {
     Value values = Value::array();
-    for (const model::KnobValue& value : knob.values) values.push(to_value(value));
+    for (const model::KnobValue& value : knob.values) values.push(knob_value(value));
     Value each = Value::object({{"name", knob.name}, {"meaning", knob.meaning}});
-    each.set("values", std::move(values)).set("default", to_value(knob.default_value));
+    each.set("values", std::move(values)).set("default", knob_value(knob.default_value));
     if (!knob.system_name.empty()) each.set("system_name", knob.system_name);
     knobs.push(std::move(each));
   }
@@ -91,13 +91,13 @@ ExitCode schedules(const SchedulesOptions& options, Context& context) {
                                            : fmt::format("schedules: {}", fmt::join(names, ", "))));
     }
     context.out << (context.format == Format::json
-                        ? config::to_json(to_value(one->info()))
+                        ? config::to_json(info_value(one->info()))
                         : explain(one->info()) + show_schedule(*one, context));
     return ExitCode::ok;
   }
   if (context.format == Format::json) {
     Value list = Value::array();
-    for (const model::Schedule* schedule : all) list.push(to_value(schedule->info()));
+    for (const model::Schedule* schedule : all) list.push(info_value(schedule->info()));
     context.out << config::to_json(list);
     return ExitCode::ok;
   }
