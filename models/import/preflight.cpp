@@ -17,7 +17,7 @@
 namespace weft::model {
 namespace {
 
-using Findings = std::vector<PreflightFinding>;
+using PreflightFindings = std::vector<PreflightFinding>;
 
 // Tile of the library's large bf16 products on Hopper, as cuBLASLt names them (128x256).
 constexpr std::int64_t kTileRows = 128;
@@ -30,7 +30,7 @@ class Preflight {
  public:
   explicit Preflight(const PreflightInput& input) : in_(input) {}
 
-  Findings run() {
+  PreflightFindings run() {
     if (in_.job != nullptr && in_.arguments != nullptr) {
       world();
       divisions();
@@ -322,7 +322,7 @@ class Preflight {
   }
 
   const PreflightInput& in_;
-  Findings findings_;
+  PreflightFindings findings_;
 };
 
 }  // namespace
