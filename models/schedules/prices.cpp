@@ -11,13 +11,12 @@
 #include <vector>
 
 namespace weft::model {
-namespace {
 
 // What a price depends on, in a few integers.
-using Key = std::array<std::int64_t, 5>;
+using PriceKey = std::array<std::int64_t, 5>;
 
-struct KeyHash {
-  std::size_t operator()(const Key& key) const {
+struct PriceKeyHash {
+  std::size_t operator()(const PriceKey& key) const {
     // FNV-1a over the words, mixed at the end: sizes differ in few bits.
     std::uint64_t hash = 14'695'981'039'346'656'037U;
     for (const std::int64_t word : key)
@@ -27,14 +26,16 @@ struct KeyHash {
 };
 
 template <class Value>
-using Table = std::unordered_map<Key, Value, KeyHash>;
+using PriceTable = std::unordered_map<PriceKey, Value, PriceKeyHash>;
+
+namespace {
 
 template <class Enum>
 std::int64_t number(Enum value) {
   return static_cast<std::int64_t>(value);
 }
 
-Key key_of(const CollectiveProblem& p, std::int64_t choice, std::int64_t how) {
+PriceKey key_of(const CollectiveProblem& p, std::int64_t choice, std::int64_t how) {
   return {(number(p.op) << 16) | (number(p.dtype) << 8) | how, p.ranks, p.nodes, p.crossings,
           choice};
 }
@@ -42,7 +43,7 @@ Key key_of(const CollectiveProblem& p, std::int64_t choice, std::int64_t how) {
 // Looks a key up, and computes and keeps its value if it is new. Two threads may compute the same value; both are
 // equal, and the first is kept. What is kept stays where it is.
 template <class Value, class Compute>
-const Value& remembered(std::shared_mutex& mutex, Table<Value>& table, const Key& key,
+const Value& remembered(std::shared_mutex& mutex, PriceTable<Value>& table, const PriceKey& key,
                         Compute&& compute) {
   {
     const std::shared_lock lock(mutex);
@@ -59,10 +60,10 @@ const Value& remembered(std::shared_mutex& mutex, Table<Value>& table, const Key
 struct Prices::Tables {
   std::shared_mutex mutex;
   std::vector<SmBudget> budgets;  // by their number in a key
-  Table<GemmCost> gemms;
-  Table<CollectiveCost> libraries;
-  Table<std::vector<CollectiveCost>> ways;
-  Table<std::optional<CollectiveCost>> directs;
+  PriceTable<GemmCost> gemms;
+  PriceTable<CollectiveCost> libraries;
+  PriceTable<std::vector<CollectiveCost>> ways;
+  PriceTable<std::optional<CollectiveCost>> directs;
 
   std::int64_t number_of(const SmBudget& budget) {
     {

@@ -15,12 +15,11 @@
 namespace weft::tool {
 namespace {
 
-using model::Compared;
 using model::Comparison;
 
 // One schedule's run, kept with the program that its lanes point into.
 struct Drawn {
-  const Compared* compared;
+  const model::Compared* compared;
   std::unique_ptr<sim::Program> program;
   std::unique_ptr<LaneSink> lanes;
 };
@@ -28,7 +27,7 @@ struct Drawn {
 std::vector<Drawn> run_all(const Comparison& comparison, const sim::Effects& effects) {
   std::vector<Drawn> all;
   const sim::Machine& machine = comparison.site->built.machine;
-  for (const Compared& each : comparison.schedules) {
+  for (const model::Compared& each : comparison.schedules) {
     if (!each.choice) continue;
     Drawn drawn{&each,
                 std::make_unique<sim::Program>(
@@ -48,7 +47,7 @@ TimePoint last_end(const std::vector<Drawn>& all) {
   return end;
 }
 
-std::string title(const Compared& compared) {
+std::string title(const model::Compared& compared) {
   return fmt::format("{} {}", compared.schedule, compared.choice->knobs.to_text());
 }
 
@@ -93,7 +92,7 @@ std::string describe(const Comparison& comparison, const sim::Effects& effects, 
     text += fmt::format("\n{}\n{}", title(*each.compared), draw_timeline(*each.lanes, options));
   text += fmt::format("\n{:<28} {:>10} {:>10} {:>10} {:>10} {:>8}\n", "", "A_s", "B_s", "C", "D",
                       "C/D");
-  for (const Compared& each : comparison.schedules) {
+  for (const model::Compared& each : comparison.schedules) {
     if (!each.choice) {
       text += fmt::format("{:<28} refused: {}; unfused instead: {}\n", each.schedule, each.refusal,
                           comparison.yardsticks.serial);
@@ -143,7 +142,7 @@ std::string to_svg(const Comparison& comparison, const sim::Effects& effects) {
       }
     }
   }
-  for (const Compared& each : comparison.schedules) {
+  for (const model::Compared& each : comparison.schedules) {
     if (each.choice) continue;
     y += gap;
     write(4, fmt::format("{} refused: {}", each.schedule, each.refusal));
