@@ -57,7 +57,7 @@ std::string headline(const Comparison& c) {
                      c.yardsticks.serial);
 }
 
-std::string escaped(const std::string& text) {
+std::string svg_text(const std::string& text) {
   std::string out;
   for (const char c : text) {
     out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
@@ -118,7 +118,7 @@ std::string to_svg(const Comparison& comparison, const sim::Effects& effects) {
   std::string body;
   int y = gap;
   const auto write = [&](int at_x, const std::string& what) {
-    body += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", at_x, y, escaped(what));
+    body += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", at_x, y, svg_text(what));
   };
   write(4, headline(comparison));
   for (const Drawn& each : all) {
@@ -137,7 +137,7 @@ std::string to_svg(const Comparison& comparison, const sim::Effects& effects) {
             "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\" "
             "fill-opacity=\"{}\"><title>{} chunk {}</title></rect>\n",
             x(span.start), y - row + 5, std::max(0.5, x(span.end) - x(span.start)), row - 3,
-            colour_of(lane.kind), span.chunk % 2 == 0 ? "1" : "0.65", escaped(span.label),
+            colour_of(lane.kind), span.chunk % 2 == 0 ? "1" : "0.65", svg_text(span.label),
             span.chunk);
       }
     }

@@ -6,7 +6,7 @@
 namespace weft::tool {
 namespace {
 
-std::string escaped(const std::string& text) {
+std::string xml_text(const std::string& text) {
   std::string result;
   for (const char c : text) {
     switch (c) {
@@ -36,11 +36,11 @@ std::string junit_report(const std::string& suite, const model::CheckResult& res
   std::string cases;
   std::size_t failures = 0;
   const auto add = [&](const std::string& name, bool failed, const std::string& sentence) {
-    cases += fmt::format("    <testcase classname=\"weft.check\" name=\"{}\"", escaped(name));
+    cases += fmt::format("    <testcase classname=\"weft.check\" name=\"{}\"", xml_text(name));
     if (failed) {
       ++failures;
       cases +=
-          fmt::format(">\n      <failure message=\"{}\"/>\n    </testcase>\n", escaped(sentence));
+          fmt::format(">\n      <failure message=\"{}\"/>\n    </testcase>\n", xml_text(sentence));
     } else {
       cases += "/>\n";
     }
@@ -52,7 +52,7 @@ std::string junit_report(const std::string& suite, const model::CheckResult& res
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" "
       "tests=\"{}\" "
       "failures=\"{}\">\n{}  </testsuite>\n</testsuites>\n",
-      escaped(suite), result.picks.size() + 1, failures, cases);
+      xml_text(suite), result.picks.size() + 1, failures, cases);
 }
 
 }  // namespace weft::tool

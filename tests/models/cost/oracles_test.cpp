@@ -14,7 +14,7 @@
 namespace weft::model {
 namespace {
 
-using testing::DoubleNear;
+using ::testing::DoubleNear;
 
 // ---- FlashOverlap ------------------------------------------------------------------------------------------
 
