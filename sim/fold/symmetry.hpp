@@ -135,7 +135,7 @@ class Symmetry {
   std::vector<std::optional<Duration>> ways_;  // [from][to] memory
   std::uint32_t from_ = 0;                     // the rank's number whose calls are looked at
   std::vector<std::uint32_t> looked_at_;       // the rank, by kernel: its posts' ways were
-  bool learnt_links_ = false;  // of all routes between ranks
+  bool learnt_links_ = false;                  // of all routes between ranks
   std::optional<std::string> why_;
 };
 

@@ -62,8 +62,8 @@ struct PlanOptions {
   bool explain = false;
   unsigned threads = 0;
   int top = 5;
-  std::optional<std::string> lock;  ///< file
-  std::optional<std::string> emit;  ///< "te-yaml=file"
+  std::optional<std::string> lock;        ///< file
+  std::optional<std::string> emit;        ///< "te-yaml=file"
   std::optional<std::string> break_even;  ///< tokens, hidden or tp
 };
 ExitCode plan(const PlanOptions& options, Context& context);
