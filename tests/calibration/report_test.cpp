@@ -119,7 +119,7 @@ TEST(Report, LeaveOneOutSeesNeitherHeldOutRowsNorItsOwn) {
     folds_left.insert(folds);
     return start;
   };
-  const Report report = make_report(profile, evidence, fit, {.only = {"our kernels"}});
+  const Report report = make_report(profile, evidence, fit, {.only = {"GEMM, our kernels"}});
   ASSERT_EQ(report.errors.size(), 1u);
   EXPECT_GT(report.errors[0].n, 30);
   EXPECT_LT(report.errors[0].n, 80);
