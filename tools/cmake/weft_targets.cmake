@@ -100,13 +100,13 @@ function(weft_executable name)
   set_property(GLOBAL APPEND PROPERTY WEFT_PROGRAMS ${name})
 endfunction()
 
-# weft_test(<name> SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT seconds])
+# weft_test(<name> [WHOLE] SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT seconds])
 #
-# A GoogleTest program test_<name>; every TEST is a ctest of its own, run from the root of the tree
+# A GoogleTest program test_<name>; every TEST is a ctest of its own (with WHOLE the program is one), run from the root of the tree
 # (so that "configs/..." is a path) and labelled <name>[.label...]. Temporary files: testing::TempDir(). The
 # label `threads` is for the tests that also run under ThreadSanitizer.
 function(weft_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "weft_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -126,20 +126,21 @@ function(weft_test name)
     # libraries, where the tests' time goes, are optimised.
     target_compile_options(${target} PRIVATE -O0)
   endif()
-  if(WEFT_SANITIZE MATCHES "undefined")
-    # The test macros double their compile time under these four, and AddressSanitizer sees a null
-    # or stray pointer itself. The libraries keep them.
-    target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,vptr,object-size)
-  endif()
   # One word, because the script that ctest runs does not keep lists: "sim.threads".
   list(PREPEND arg_LABELS ${name})
   list(JOIN arg_LABELS "." label)
-  gtest_discover_tests(
-    ${target}
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 120
-    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+  if(arg_WHOLE)
+    # Hundreds of short tests: to start a process for each would take most of their time.
+    add_test(NAME ${name} COMMAND ${target} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+  else()
+    gtest_discover_tests(
+      ${target}
+      DISCOVERY_MODE PRE_TEST
+      DISCOVERY_TIMEOUT 120
+      WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+      PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+  endif()
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(weft_thread_tests ${target})
   endif()
