@@ -12,6 +12,7 @@
 
 #include "kernels/memory/check.hpp"
 #include "kernels/shapes/table.hpp"
+#include "tests/kernels/sm90/device_test.hpp"
 #include "tests/kernels/sm90/group.hpp"
 
 namespace weft::kernels {
@@ -39,13 +40,7 @@ std::string text(const GroupProblem& p) {
          std::to_string(p.options.tile);
 }
 
-class Fused : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string missing = test::missing_device(); !missing.empty())
-      GTEST_SKIP() << missing;
-  }
-};
+class Fused : public test::DeviceTest {};
 
 void expect_right(Group& group, const GroupProblem& problem, Signal sequence) {
   group.poison();

@@ -12,6 +12,7 @@
 
 #include "kernels/shapes/table.hpp"
 #include "tests/kernels/sm90/device.hpp"
+#include "tests/kernels/sm90/device_test.hpp"
 
 namespace weft::kernels {
 namespace {
@@ -25,13 +26,7 @@ struct Extents {
   int k;
 };
 
-class SmallProducts : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string missing = test::missing_device(); !missing.empty())
-      GTEST_SKIP() << missing;
-  }
-};
+class SmallProducts : public test::DeviceTest {};
 using Gemm = SmallProducts;
 
 /// bf16 keeps 8 bits: uniform rounding errors of a normal product lie near 2^-9 / sqrt(3) of its
