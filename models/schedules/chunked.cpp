@@ -85,7 +85,8 @@ class Chunked final : public Schedule {
     std::vector<std::int64_t> sizes;
     for (int chunk = 0; chunk < plan.size(); ++chunk) {
       const std::int64_t rows = product_rows(view, plan, 0, chunk);
-      if (sizes.empty() || sizes.back() != rows) sizes.push_back(rows);
+      // More chunks than tiles of rows leave some without a product.
+      if (rows > 0 && (sizes.empty() || sizes.back() != rows)) sizes.push_back(rows);
     }
     const auto kernels = [&](int margin) {
       std::vector<std::int64_t> grids;

@@ -102,6 +102,19 @@ TEST(Search, DoesNotDependOnThreads) {
 }
 
 // Best first, the serial one among what was simulated, and nothing that cannot end: a figure is a finished run.
+// With few rows some chunks, and some ranks, have no product at all.
+TEST(Search, FewRowsAreSearchedLikeMany) {
+  for (const BoundaryKind kind : every_boundary_kind) {
+    for (const std::int64_t rows : {1024, 129, 7}) {
+      SCOPED_TRACE(rows);
+      const BoundarySearch found = search_of({kind, {rows, 1024, 1024}, 8, {}}, false, 2);
+      EXPECT_FALSE(found.best.empty());
+      EXPECT_EQ(found.count.space,
+                found.count.simulated + found.count.equivalent + found.count.pruned);
+    }
+  }
+}
+
 TEST(Search, RanksFinishedRunsOnly) {
   for (const Space& space : spaces()) {
     SCOPED_TRACE(name(space));
