@@ -143,6 +143,11 @@ void apply_interference(const Profile& profile, sim::Machine& machine) {
 }
 
 void apply_memory(const Profile& profile, sim::Machine& machine) {
+  // The L2 rate that the cost of products counts with: a lower one would slow their tiles once more.
+  if (profile.gemm) {
+    for (sim::Device& device : machine.devices)
+      device.l2 = scaled(profile.gpu.l2.value, profile.gemm->l2_efficiency.value);
+  }
   if (!profile.memory) return;
   for (sim::Memory& memory : machine.memories) {
     if (memory.device)
@@ -277,11 +282,6 @@ Site make_host_site(const topology::MachineSpec& machine, const Profile& profile
                                      built.machine.routes.at(out.value()).latency);
   site.sms_from_host = route_of_sms(profile, in, CopyPath::from_host, built);
   site.sms_to_host = route_of_sms(profile, out, CopyPath::to_host, built);
-  // The L2 rate that the cost of products counts with: a lower one would slow their tiles once more.
-  if (profile.gemm) {
-    for (sim::Device& each : built.machine.devices)
-      each.l2 = scaled(profile.gpu.l2.value, profile.gemm->l2_efficiency.value);
-  }
   // A measured start holds the path's latency, which the engine charges by itself.
   for (sim::TransportEngine& engine : built.machine.devices[0].engines) {
     if (engine.direction == sim::EngineDirection::local) continue;
