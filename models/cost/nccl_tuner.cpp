@@ -76,7 +76,7 @@ std::optional<double> nccl_tuner_time_us(const NcclTunerProblem& p, CollectiveOp
       double bandwidth = bus;
       if (proto == 0) bandwidth = std::min(most.ll[scale], bus * 0.5);
       if (proto == 1) bandwidth = std::min(bus * 0.92, p.channels * most.ring_ll128[scale]);
-      const int far = p.nodes == 1 ? 0 : all_reduce ? 2 * p.nodes : p.nodes - 1;
+      const int far = p.nodes == 1 ? 0 : all_reduce ? 2 * (p.nodes - 1) : p.nodes - 1;
       const double latency = base_latency.ring[proto] + (steps - far) * near.ring[proto] +
                              far * network_hop.ring[proto];
       return latency + size / (1000 * bandwidth * p.ranks / steps);
@@ -84,9 +84,9 @@ std::optional<double> nccl_tuner_time_us(const NcclTunerProblem& p, CollectiveOp
     case NcclAlgorithm::tree: {
       if (!all_reduce) return std::nullopt;
       double bandwidth = std::min(bus * 0.92, p.channels * most.tree[scale]);
-      if (proto == 0) bandwidth = std::min(bus / 3.8, most.ll[scale]);
+      if (proto == 0) bandwidth = std::min(bandwidth / 3.8, most.ll[scale]);
       if (proto == 1) {
-        bandwidth = std::min(bus * (p.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
+        bandwidth = std::min(bandwidth * (p.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
                              p.channels * most.tree_ll128[scale]);
       }
       bandwidth *= 0.5;
@@ -101,7 +101,10 @@ std::optional<double> nccl_tuner_time_us(const NcclTunerProblem& p, CollectiveOp
     case NcclAlgorithm::nvls: {
       if (proto != 2 || p.architecture < 90) return std::nullopt;
       double bandwidth = bus * most.nvls_efficiency * (p.channels - 1) / p.channels;
-      if (!all_reduce) {
+      if (all_reduce) {
+        // Two operations in a pipeline; then from bus to algorithm bandwidth, as for a ring.
+        bandwidth *= 2.0 * p.ranks / steps;
+      } else {
         const double per_node = static_cast<double>(p.ranks) / p.nodes;
         bandwidth *= (per_node - 1) / per_node;
       }

@@ -6,8 +6,8 @@
 //         ceiling, LL128 takes 92 % up to a ceiling a channel
 //   tree: all-reduce; base + 2 ((ranks/node - 1) intra + log2(nodes) inter), half of the bandwidth, less a
 //         correction by size
-//   nvls: 25 us (+18 over the network), bandwidth * efficiency * (channels - 1) / channels, twice for an all-reduce
-//         counted both ways
+//   nvls: 25 us (+18 over the network), bandwidth * efficiency * (channels - 1) / channels; an all-reduce pipelines its
+//         halves: times 2 ranks / steps
 //
 // Source: NVIDIA/nccl at 5067397 (2.30.7), src/graph/tuning.cc. Network overheads of proxies are left out, as are
 // CollNet and PAT.

@@ -142,13 +142,25 @@ TEST(NcclTuner, LowLatencyIsHeldToItsCeiling) {
   EXPECT_NEAR(*ll, 6.6 + 7 * 0.6 + (1 << 20) / (1000 * 141.0 * 8 / 7), 1e-6);
 }
 
-TEST(NcclTuner, NvlsGoesTwiceThroughTheSwitchAtItsEfficiency) {
+// Both halves of an all-reduce run at once (2), and 8 ranks take 14 steps of bus bandwidth.
+TEST(NcclTuner, NvlsPipelinesBothHalvesAtItsEfficiency) {
   NcclTunerProblem problem;
   problem.channels = 16;
   problem.channel_gbps = 20;
   const auto nvls = nccl_tuner_time_us(problem, CollectiveOp::all_reduce, NcclAlgorithm::nvls,
                                        CollectiveProtocol::simple, 1 << 28);
-  EXPECT_NEAR(*nvls, 25 + (1 << 28) / (1000 * 320 * 0.85 * 15 / 16), 1e-6);
+  EXPECT_NEAR(*nvls, 25 + (1 << 28) / (1000 * 320 * 0.85 * 15 / 16 * 2 * 8 / 14), 1e-6);
+}
+
+// A tree's protocols take their share of what a tree reaches (0.92 of the bus, 38.7 GB/s a channel), half of it each way;
+// 64 B times 2^22 is where the correction of medium sizes ends.
+TEST(NcclTuner, TreeProtocolsShareWhatATreeReaches) {
+  NcclTunerProblem problem;
+  problem.channels = 16;
+  problem.channel_gbps = 20;
+  const auto ll = nccl_tuner_time_us(problem, CollectiveOp::all_reduce, NcclAlgorithm::tree,
+                                     CollectiveProtocol::ll, 1 << 28);
+  EXPECT_NEAR(*ll, 6.8 + 14 * 0.6 + (1 << 28) / (1000 * (320 * 0.92 / 3.8) * 0.5), 1e-6);
 }
 
 TEST(NcclTuner, TreesReduceOnlyAndOnlyAllReduces) {
