@@ -12,12 +12,6 @@ namespace weft::calibration {
 
 namespace {
 
-bool is_beside_traffic(const Observation& seen) {
-  const Case& what = seen.what();
-  return !seen.published && what.operation == "gemm" && what.figure == "beside" &&
-         what.background && what.shape && what.sms;
-}
-
 std::string beside_label(const Case& what) {
   const Shape& s = *what.shape;
   const Background& b = *what.background;
@@ -31,7 +25,9 @@ class ProductBesideRow final : public ErrorTableRow {
   ErrorClaim claim() const override {
     return {.name = "GEMM beside traffic", .median = 0.03, .p95 = 0.08};
   }
-  bool takes(const Observation& seen) const override { return is_beside_traffic(seen); }
+  bool takes(const Observation& seen) const override {
+    return !seen.published && is_beside_traffic(seen.what());
+  }
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {
     std::vector<Point> points;
@@ -53,7 +49,8 @@ class TrafficBesideRow final : public ErrorTableRow {
     return {.name = "traffic over the host link beside GEMM", .median = 0.03, .p95 = 0.08};
   }
   bool takes(const Observation& seen) const override {
-    return is_beside_traffic(seen) && !seen.sample->background_bytes_per_second.empty();
+    return !seen.published && is_beside_traffic(seen.what()) &&
+           !seen.sample->background_bytes_per_second.empty();
   }
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "calibration/accuracy/rows.hpp"
+#include "calibration/fit/fit_profile.hpp"
 #include "models/cost/collective.hpp"
 
 namespace weft::calibration {
@@ -18,7 +19,7 @@ class NcclRow : public ErrorTableRow {
   ErrorClaim claim() const override { return claim_; }
   bool takes(const Observation& seen) const override {
     const Case& what = seen.what();
-    return what.library == "nccl" && what.bytes && *what.bytes >= from_ && *what.bytes < below_;
+    return is_library_collective(seen) && *what.bytes >= from_ && *what.bytes < below_;
   }
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {

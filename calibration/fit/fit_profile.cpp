@@ -19,7 +19,7 @@ std::vector<CollectiveSample> collectives_in(const std::vector<Observation>& sam
   for (const Observation& seen : samples) {
     const Case& what = seen.what();
     const auto op = collective_op_of(what.operation);
-    if (what.library != "nccl" || !op || !what.bytes || !what.ranks) continue;
+    if (!is_library_collective(seen) || !op || !what.ranks) continue;
     rows.push_back({.op = *op,
                     .dtype = dtype_of(what.dtype).value_or(DType::fp16),
                     .ranks = *what.ranks,
@@ -31,13 +31,16 @@ std::vector<CollectiveSample> collectives_in(const std::vector<Observation>& sam
 
 }  // namespace
 
+bool is_library_collective(const Observation& seen) {
+  const Case& what = seen.what();
+  return what.library == "nccl" && what.backend != "peer_gpus" && what.bytes;
+}
+
 model::Profile fit_profile(const model::Profile& start, const std::vector<Observation>& samples) {
   model::Profile profile = start;
   const std::vector<CollectiveSample> collectives = collectives_in(samples);
   if (!collectives.empty()) {
-    const auto table = std::find_if(samples.begin(), samples.end(), [](const Observation& seen) {
-      return seen.what().library == "nccl";
-    });
+    const auto table = std::find_if(samples.begin(), samples.end(), is_library_collective);
     profile.collectives =
         fit_collectives(profile, collectives, collective_form(profile), table->run->program)
             .collectives;

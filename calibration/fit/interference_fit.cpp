@@ -24,8 +24,8 @@ std::string product_beside(const Case& what) {
 
 bool is_first_beside(const Observation& seen) {
   const Case& what = seen.what();
-  return !seen.published && what.figure == "beside" && what.shape && what.background &&
-         what.background->order == "traffic_first" && what.background->ctas > 0;
+  return !seen.published && is_beside_traffic(what) && what.background->order == "traffic_first" &&
+         what.background->ctas > 0;
 }
 
 /// Products beside CTAs that spin, by product and CTAs.

@@ -60,6 +60,11 @@ double slow_down_at(const model::InterferenceTerm& term, double ctas) {
 
 }  // namespace
 
+bool is_beside_traffic(const Case& what) {
+  return what.operation == "gemm" && what.figure == "beside" && what.backend == "host_link" &&
+         what.background && what.shape && what.sms;
+}
+
 std::optional<std::string> regime_of(const Background& background) {
   const bool held =
       background.pace_bytes_per_second > 0 ||

@@ -21,6 +21,10 @@ namespace weft::calibration {
 /// its 512 threads (kernels/measure/traffic.cu).
 inline constexpr std::int64_t traffic_in_flight = std::int64_t{512} * 16 * 8;
 
+/// Whether a case is a product of one GPU beside traffic of its own memory or of its link to the host: what the
+/// functions below are of. Peers over NVLink are other links.
+[[nodiscard]] bool is_beside_traffic(const Case& what);
+
 /// The regime of a background, as the profile's interference terms name it; none: it interferes with nothing.
 [[nodiscard]] std::optional<std::string> regime_of(const Background& background);
 
