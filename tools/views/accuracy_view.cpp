@@ -8,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include "tools/views/xml_text.hpp"
+
 namespace weft::tool {
 
 namespace {
@@ -28,14 +30,15 @@ std::string at_least(double fraction, const std::optional<double>& limit) {
                      fraction < *limit ? '*' : ' ');
 }
 
-constexpr std::array<std::string_view, 10> kColours = {"#1b6ca8", "#d1495b", "#2e8b57", "#8e44ad",
-                                                       "#b8860b", "#008b8b", "#708090", "#c71585",
-                                                       "#556b2f", "#a0522d"};
+// More than there are rows in the tables; one more row would share the first one's.
+constexpr std::array<std::string_view, 16> kColours = {
+    "#1b6ca8", "#d1495b", "#2e8b57", "#8e44ad", "#b8860b", "#008b8b", "#708090", "#c71585",
+    "#556b2f", "#a0522d", "#4169e1", "#ff7f50", "#20b2aa", "#9acd32", "#000000", "#da70d6"};
 
 /// Microseconds on a logarithmic axis of a square plot.
 struct LogAxis {
   double least, most;
-  static constexpr double side = 640, margin = 60;
+  static constexpr double side = 640, margin = 84;
   [[nodiscard]] double at(double us) const {
     return (std::log10(us) - least) / (most - least) * side;
   }
@@ -58,21 +61,6 @@ LogAxis axis_of(const Report& report) {
   if (most == 0) return {0, 1};
   return {std::floor(std::log10(least)),
           std::max(std::ceil(std::log10(most)), std::floor(std::log10(least)) + 1)};
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
 }
 
 }  // namespace
@@ -145,7 +133,7 @@ std::string accuracy_plot(const Report& report) {
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"/></g>\n<text x=\"{:.1f}\" "
         "y=\"{:.1f}\">{} ({})</text>\n",
-        margin + 6, y - 4, margin + 18, y, escaped(row.claim.name), row.n);
+        margin + 6, y - 4, margin + 18, y, xml_text(row.claim.name), row.n);
   }
   return svg + "</svg>\n";
 }

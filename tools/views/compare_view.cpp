@@ -11,6 +11,7 @@
 #include "sim/units/format.hpp"
 #include "tools/views/lanes.hpp"
 #include "tools/views/timeline.hpp"
+#include "tools/views/xml_text.hpp"
 
 namespace weft::tool {
 namespace {
@@ -55,14 +56,6 @@ std::string headline(const Comparison& c) {
   return fmt::format("{} on {} ranks of {}: A {}, B {}, C {}", c.boundary.name, c.site->ranks(),
                      c.machine_name, c.yardsticks.compute_only, c.yardsticks.communication_only,
                      c.yardsticks.serial);
-}
-
-std::string svg_text(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  }
-  return out;
 }
 
 const char* colour_of(LaneKind kind) {
@@ -118,7 +111,7 @@ std::string to_svg(const Comparison& comparison, const sim::Effects& effects) {
   std::string body;
   int y = gap;
   const auto write = [&](int at_x, const std::string& what) {
-    body += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", at_x, y, svg_text(what));
+    body += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", at_x, y, xml_text(what));
   };
   write(4, headline(comparison));
   for (const Drawn& each : all) {
@@ -137,20 +130,32 @@ std::string to_svg(const Comparison& comparison, const sim::Effects& effects) {
             "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\" "
             "fill-opacity=\"{}\"><title>{} chunk {}</title></rect>\n",
             x(span.start), y - row + 5, std::max(0.5, x(span.end) - x(span.start)), row - 3,
-            colour_of(lane.kind), span.chunk % 2 == 0 ? "1" : "0.65", svg_text(span.label),
+            colour_of(lane.kind), span.chunk % 2 == 0 ? "1" : "0.65", xml_text(span.label),
             span.chunk);
       }
     }
   }
+  // One axis for all: a rule every fifth of the longest.
+  const int bottom = y + row;
+  constexpr int rules = 5;
+  for (int i = 0; i <= rules; ++i) {
+    const TimePoint at =
+        TimePoint() + Duration::from_ps((last_end(all) - TimePoint()).ps() * i / rules);
+    body += fmt::format(
+        "<path d=\"M{0:.2f} {1}V{2}\" stroke=\"#ccc\"/><text x=\"{0:.2f}\" y=\"{3}\" "
+        "text-anchor=\"{4}\">{5}</text>\n",
+        x(at), gap + 6, bottom, bottom + 14, i < rules ? "middle" : "end", at - TimePoint());
+  }
+  y = bottom + 14;
   for (const model::Compared& each : comparison.schedules) {
     if (each.choice) continue;
     y += gap;
     write(4, fmt::format("{} refused: {}", each.schedule, each.refusal));
   }
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" "
-      "font-family=\"sans-serif\" "
-      "font-size=\"11\">\n{}</svg>\n",
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+      "font-family=\"sans-serif\" font-size=\"11\">\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n{2}</svg>\n",
       left + width + 20, y + gap, body);
 }
 

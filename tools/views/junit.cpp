@@ -3,34 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "tools/views/xml_text.hpp"
+
 namespace weft::tool {
-namespace {
-
-std::string xml_text(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        // Control characters have no place in XML 1.0.
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') result += c;
-    }
-  }
-  return result;
-}
-
-}  // namespace
 
 std::string junit_report(const std::string& suite, const model::CheckResult& result) {
   std::string cases;

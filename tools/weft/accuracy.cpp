@@ -30,32 +30,23 @@ calibration::Occasion now() {
 
 }  // namespace
 
-model::Profile load_profile_named(const std::string& name, const Context& context) {
-  const auto found = config::resolve(name, {}, context.search);
-  if (found.file) return model::load_profile(*found.file);
-  throw UsageError(fmt::format("there is no profile \"{}\"", name));
-}
-
-topology::MachineSpec machine_named(const std::string& name, const Context& context) {
-  const auto found = config::resolve(name, {}, context.search);
-  if (found.file) return topology::read_machine(*found.file, context.search).spec;
-  throw UsageError(fmt::format("there is no machine \"{}\"", name));
-}
-
 ExitCode accuracy(const AccuracyOptions& options, Context& context) {
   if (options.recorded) {
     context.out << calibration::markdown(calibration::load_final(options.results));
     return ExitCode::ok;
   }
   if (options.samples.empty()) throw UsageError("accuracy needs samples: files or folders");
-  const model::Profile profile = load_profile_named(options.profile, context);
+  const model::Profile profile =
+      model::load_profile(config_file("profiles", options.profile, context));
   const calibration::Evidence evidence =
       calibration::Evidence::load({options.samples.begin(), options.samples.end()});
   const calibration::ReportOptions asked{
       .split = options.final ? calibration::Split::final : calibration::Split::loo,
       .against = options.against,
       .only = options.only,
-      .machine = machine_named(options.machine, context)};
+      .machine =
+          topology::read_machine(config_file("machines", options.machine, context), context.search)
+              .spec};
   const calibration::Report report =
       calibration::make_report(profile, evidence, calibration::fit_profile, asked);
   if (options.final) calibration::record_final(options.results, report, now());

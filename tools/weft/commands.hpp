@@ -9,12 +9,12 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "configs/reader/search_path.hpp"
 #include "configs/reader/value.hpp"
 #include "models/planner/scenario.hpp"
-#include "models/profile/profile.hpp"
 
 namespace weft::model {
 struct Plan;
@@ -97,8 +97,8 @@ ExitCode machines(const MachinesOptions& options, Context& context);
 
 struct AccuracyOptions {
   std::vector<std::string> samples;  ///< files or folders
-  std::string profile = "configs/profiles/h200-sxm.json";
-  std::string machine = "configs/machines/h200x8.json";
+  std::string profile = "h200-sxm";
+  std::string machine = "h200x8";
   bool against = false;
   bool final = false;
   bool recorded = false;           ///< print the recorded final report, read no sample
@@ -156,10 +156,12 @@ ExitCode published(Context& context);
 
 ExitCode version(Context& context);
 
-/// Machine files by name, from every folder that is searched; the first of a name counts.
-[[nodiscard]] std::map<std::string, std::filesystem::path> machine_files(const Context& context);
-/// The file of a machine by name or path; throws UsageError with the names there are.
-[[nodiscard]] std::filesystem::path machine_file(const std::string& name, const Context& context);
+/// Files of a kind ("machines", "profiles") by name, from every folder that is searched; the first of a name counts.
+[[nodiscard]] std::map<std::string, std::filesystem::path> config_files(std::string_view kind,
+                                                                        const Context& context);
+/// The file of that kind by name or path; throws UsageError with the names there are.
+[[nodiscard]] std::filesystem::path config_file(std::string_view kind, const std::string& name,
+                                                const Context& context);
 
 /// What exactly is running, as an object: version, commit, dirty, compiler, build_type.
 [[nodiscard]] config::Value build_value();
@@ -169,9 +171,6 @@ ExitCode version(Context& context);
 /// Reads a scenario and applies what was pinned; throws config::ConfigErrors, or UsageError for a bad pin.
 [[nodiscard]] model::Scenario load_scenario(const std::string& file, const Pinned& pinned,
                                             const Context& context);
-
-/// Reads a profile by its file's name; throws UsageError if there is none.
-[[nodiscard]] model::Profile load_profile_named(const std::string& name, const Context& context);
 
 /// A wrong word on the command line; what() says what and what would be right.
 class UsageError : public std::runtime_error {

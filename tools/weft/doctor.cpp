@@ -105,7 +105,8 @@ ExitCode doctor(const DoctorOptions& options, Context& context) {
   follow_config(job, context);
   if (options.machine) {
     job.machine = model::preflight_machine(
-        topology::read_machine(machine_file(*options.machine, context), context.search).spec);
+        topology::read_machine(config_file("machines", *options.machine, context), context.search)
+            .spec);
   } else if (job.survey) {
     job.machine = model::preflight_machine(*job.survey);
   }

@@ -51,7 +51,7 @@ ExitCode import_job(const ImportInput& input, Context& context) {
   if (input.options.complete) {
     const fs::path folder =
         input.options.out ? fs::path(*input.options.out).parent_path() : fs::path();
-    machine = fs::proximate(fs::absolute(machine_file(*input.options.complete, context)),
+    machine = fs::proximate(fs::absolute(config_file("machines", *input.options.complete, context)),
                             folder.empty() ? fs::current_path() : fs::absolute(folder))
                   .generic_string();
   }

@@ -38,7 +38,7 @@ ExitCode import_survey(const topology::Survey& survey, const ImportInput& input,
   context.err << topology::describe(survey);
   std::optional<topology::Completion> completion;
   if (input.options.complete) {
-    const fs::path file = machine_file(*input.options.complete, context);
+    const fs::path file = config_file("machines", *input.options.complete, context);
     completion =
         topology::Completion{*input.options.complete, device_of(file, input.options.out, context),
                              topology::read_machine(file, context.search).spec};

@@ -66,36 +66,9 @@ std::string show(const topology::MachineFile& machine) {
 
 }  // namespace
 
-std::map<std::string, fs::path> machine_files(const Context& context) {
-  std::vector<fs::path> folders;
-  for (const fs::path& configs : context.search.configs) folders.push_back(configs / "machines");
-  folders.emplace_back("configs/machines");
-  if (context.search.installed)
-    folders.push_back(*context.search.installed / "configs" / "machines");
-  std::map<std::string, fs::path> files;
-  for (const fs::path& folder : folders) {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (entry.path().extension() == ".json")
-        files.try_emplace(entry.path().stem().string(), entry.path());
-    }
-  }
-  return files;
-}
-
-fs::path machine_file(const std::string& name, const Context& context) {
-  const std::map<std::string, fs::path> files = machine_files(context);
-  if (const auto known = files.find(name); known != files.end()) return known->second;
-  if (fs::exists(name)) return name;
-  std::vector<std::string> names;
-  for (const auto& [each, path] : files) names.push_back(each);
-  throw UsageError(
-      fmt::format("there is no machine \"{}\" (machines: {})", name, fmt::join(names, ", ")));
-}
-
 ExitCode machines(const MachinesOptions& options, Context& context) {
   if (options.name) {
-    const fs::path file = machine_file(*options.name, context);
+    const fs::path file = config_file("machines", *options.name, context);
     const topology::MachineFile machine = topology::read_machine(file, context.search);
     context.out << (context.format == Format::json
                         ? config::to_json(to_value(file.stem().string(), machine.spec))
@@ -103,7 +76,7 @@ ExitCode machines(const MachinesOptions& options, Context& context) {
     return ExitCode::ok;
   }
   Value list = Value::array();
-  for (const auto& [name, file] : machine_files(context)) {
+  for (const auto& [name, file] : config_files("machines", context)) {
     const topology::MachineSpec spec = topology::read_machine(file, context.search).spec;
     if (context.format == Format::json) {
       list.push(to_value(name, spec));

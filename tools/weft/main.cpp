@@ -129,11 +129,11 @@ void describe(CLI::App& app, Arguments& a) {
       "accuracy", "Compare a profile's predictions and picks with measured samples");
   accuracy->add_option("samples", a.accuracy.samples,
                        "Sample files, published tables, or folders of them");
-  accuracy->add_option("--profile", a.accuracy.profile, "A weft.profile/1 file")
+  accuracy->add_option("--profile", a.accuracy.profile, "A profile, or a weft.profile/1 file")
       ->capture_default_str();
   accuracy
       ->add_option("--machine", a.accuracy.machine,
-                   "The weft.machine/1 file whose first device was measured")
+                   "The machine, or weft.machine/1 file, whose first device was measured")
       ->capture_default_str();
   accuracy->add_flag("--against", a.accuracy.against, "Baselines too");
   accuracy->add_flag("--final", a.accuracy.final,

@@ -13,7 +13,7 @@ namespace weft::tool {
 using config::Value;
 
 ExitCode published(Context& context) {
-  const std::string machines = machine_file("h100x8", context).parent_path().string();
+  const std::string machines = config_file("machines", "h100x8", context).parent_path().string();
   const calibration::PublishedReport report =
       calibration::compare_published(machines, context.search);
   const auto nvls = calibration::compare_nvls(machines, context.search);

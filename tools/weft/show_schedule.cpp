@@ -30,8 +30,8 @@ std::string show_schedule(const model::Schedule& schedule, Context& context) {
   const model::Knobs knobs(schedule.info().knobs);
   const sim::Effects effects = sim::effects_of(sim::Fidelity::contended);
   for (const char* name : shown_machines) {
-    const model::Ground ground =
-        model::read_ground(machine_file(name, context).string(), std::nullopt, context.search);
+    const model::Ground ground = model::read_ground(config_file("machines", name, context).string(),
+                                                    std::nullopt, context.search);
     const int ranks = std::string_view(name) == "h200x8x2" ? 16 : 8;
     const model::Site site = model::make_site(ground.machine, ground.profile,
                                               topology::packed_places(ground.machine, ranks));
