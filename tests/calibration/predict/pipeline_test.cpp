@@ -89,6 +89,7 @@ Sample beside(const std::string& kind, const std::string& direction, int ctas, s
   sample.what.operation = "gemm";
   sample.what.figure = "beside";
   sample.what.library = "weft";
+  sample.what.backend = "host_link";
   sample.what.shape = Shape{4096, 4096, 4096};
   sample.what.sms = 108;
   sample.what.background = Background{kind, direction, "traffic_first", ctas, pace, 0};

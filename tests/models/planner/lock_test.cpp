@@ -175,7 +175,7 @@ class LockedToAMachine : public Locked {
   }
 };
 
-// Links at a fiftieth of their rate: what was overlapped is cut and moved another way, and the check names the part that
+// Links at a sixth of their rate, NVLink still: what was overlapped is cut and moved another way, and the check names the part that
 // changed, the pick that is now best and what the old one would cost.
 TEST_F(LockedToAMachine, ScheduleFlipsWhereTheMachineGotSlowerLinks) {
   write_machine({});
@@ -189,7 +189,7 @@ TEST_F(LockedToAMachine, ScheduleFlipsWhereTheMachineGotSlowerLinks) {
   const Lock lock = this->lock();
   EXPECT_EQ(checked(lock).since,
             "scenario and files are those of the lock: what changed is weft itself");
-  write_machine({{"\"450 GB/s\"", "\"9 GB/s\""}});
+  write_machine({{"\"450 GB/s\"", "\"70 GB/s\""}});
   const CheckResult result = checked(lock);
   EXPECT_TRUE(result.failed());
   EXPECT_FALSE(result.layout_flipped);
