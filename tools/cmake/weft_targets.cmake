@@ -102,16 +102,17 @@ endfunction()
 
 # weft_test(<name> [WHOLE] SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT seconds])
 #
-# A GoogleTest program test_<name>; every TEST is a ctest of its own (with WHOLE the program is one), run from the root of the tree
-# (so that "configs/..." is a path) and labelled <name>[.label...]. Temporary files: testing::TempDir(). The
-# label `threads` is for the tests that also run under ThreadSanitizer.
+# A GoogleTest program test_<name>; every TEST is a ctest of its own (with WHOLE or WEFT_WHOLE_TESTS
+# the program is one), run from the root of the tree (so that "configs/..." is a path) and labelled
+# <name>[.label...]. Temporary files: testing::TempDir(). The label `threads` is for the tests that
+# also run under ThreadSanitizer.
 function(weft_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "weft_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+    set(arg_TIMEOUT 600)
   endif()
   set(target test_${name})
   add_executable(${target} ${arg_SOURCES})
@@ -129,7 +130,7 @@ function(weft_test name)
   # One word, because the script that ctest runs does not keep lists: "sim.threads".
   list(PREPEND arg_LABELS ${name})
   list(JOIN arg_LABELS "." label)
-  if(arg_WHOLE)
+  if(arg_WHOLE OR WEFT_WHOLE_TESTS)
     # Hundreds of short tests: to start a process for each would take most of their time.
     add_test(NAME ${name} COMMAND ${target} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
     set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
@@ -156,7 +157,12 @@ function(weft_fuzz name)
     message(FATAL_ERROR "weft_fuzz(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
   set(programs replay_${name})
-  add_executable(replay_${name} "${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp" ${arg_SOURCES})
+  if(NOT TARGET weft_replay_main)
+    add_library(weft_replay_main OBJECT "${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp")
+    target_link_libraries(weft_replay_main PRIVATE weft::warnings)
+  endif()
+  add_executable(replay_${name} ${arg_SOURCES})
+  target_link_libraries(replay_${name} PRIVATE weft_replay_main)
   if(WEFT_BUILD_FUZZ)
     add_executable(fuzz_${name} ${arg_SOURCES})
     target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
