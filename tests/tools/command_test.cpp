@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The weft program as a user runs it: exit codes, what goes where, and what is written.
-#include <cstdlib>
+#include "tests/tools/command.hpp"
+
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
-#include <sys/wait.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -14,84 +13,15 @@
 
 #include "configs/reader/document.hpp"
 
+namespace weft::tool {
 namespace {
 
 namespace fs = std::filesystem;
+using config::Document;
+using config::Value;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
-using weft::config::Document;
-using weft::config::Value;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::vector<std::string> keys_of(const Value& object) {
-  std::vector<std::string> keys;
-  for (const weft::config::Member& member : object.members()) keys.push_back(member.key);
-  return keys;
-}
-
-const Value& at(const Value& object, const std::string& key) {
-  for (const weft::config::Member& member : object.members()) {
-    if (member.key == key) return member.value;
-  }
-  ADD_FAILURE() << "no key " << key;
-  return object;
-}
-
-struct Ran {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
-
-class Command : public testing::Test {
- protected:
-  Command() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / (std::string("weft_command_") + test->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~Command() override { fs::remove_all(folder_); }
-
-  // Arguments as a shell takes them; files of the test's own folder are under $T.
-  Ran weft(const std::string& arguments) const { return shell(WEFT_PROGRAM " " + arguments); }
-  Ran shell(const std::string& command) const {
-    const fs::path out = folder_ / ".out", err = folder_ / ".err";
-    const std::string line = "T='" + folder_.string() + "'; " + command + " >'" + out.string() +
-                             "' 2>'" + err.string() + "' </dev/null";
-    const int status = std::system(line.c_str());
-    Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(out), text_of(err)};
-    fs::remove(out);
-    fs::remove(err);
-    return ran;
-  }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-  }
-  std::set<std::string> files() const {
-    std::set<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_)) names.insert(entry.path().filename());
-    return names;
-  }
-  // A boundary that is planned at once.
-  void write_boundary(const std::string& members = "") const {
-    write(
-        "s.json",
-        R"({"schema": "weft.scenario/1", "name": "small", "boundary": {"operator": "gemm_rs", "M": 4096, "N": 4096,
-              "K": 4096, "ranks": 2, "machine": "machines/h200x8.json", "schedule": "chunked",
-              "knobs": {"chunks": 2}})" +
-            members + "}");
-  }
-
-  fs::path folder_;
-};
-
-constexpr const char* configs = "--configs configs ";
 
 TEST_F(Command, ExitsWithZeroAfterHelpAndVersion) {
   for (const char* arguments :
@@ -149,7 +79,7 @@ TEST_F(Command, ExitsWithOneWhereNothingFits) {
   write("s.json",
         R"({"schema": "weft.scenario/1", "name": "x", "model": {"model": "models/llama3-70b.json",
             "machine": "machines/h200x8.json", "ranks": 1, "phase": "prefill", "tokens": 1024}})");
-  const Ran ran = weft(std::string(configs) + "plan $T/s.json --lock $T/plan.lock.json");
+  const Ran ran = weft(std::string(kConfigs) + "plan $T/s.json --lock $T/plan.lock.json");
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.out, HasSubstr("short"));
   EXPECT_EQ(files(), std::set<std::string>{"s.json"});
@@ -205,7 +135,7 @@ TEST_F(Command, SimulateSaysWhatABoundaryMoves) {
 
 TEST_F(Command, PlanGivesCountsAndPicksAsJson) {
   write_boundary();
-  const Ran ran = weft(std::string(configs) + "--format json plan $T/s.json");
+  const Ran ran = weft(std::string(kConfigs) + "--format json plan $T/s.json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Document document = Document::parse(ran.out, "out");
   const Value& root = document.root();
@@ -221,13 +151,13 @@ TEST_F(Command, PlanGivesCountsAndPicksAsJson) {
 
 TEST_F(Command, CheckHoldsAndThenFails) {
   write_boundary();
-  ASSERT_EQ(weft(std::string(configs) + "plan $T/s.json --lock $T/plan.lock.json").code, 0);
-  const Ran holds = weft(std::string(configs) + "check $T/plan.lock.json --junit $T/report.xml");
+  ASSERT_EQ(weft(std::string(kConfigs) + "plan $T/s.json --lock $T/plan.lock.json").code, 0);
+  const Ran holds = weft(std::string(kConfigs) + "check $T/plan.lock.json --junit $T/report.xml");
   EXPECT_EQ(holds.code, 0) << holds.err;
   EXPECT_THAT(holds.out, HasSubstr("every pick holds"));
   EXPECT_THAT(text_of(folder_ / "report.xml"), HasSubstr("failures=\"0\""));
   write_boundary(R"(, "overrides": [{"link": "node0.gpu0->node0.nvswitch", "speed": 0.05}])");
-  const Ran fails = weft(std::string(configs) + "check $T/plan.lock.json --junit $T/report.xml");
+  const Ran fails = weft(std::string(kConfigs) + "check $T/plan.lock.json --junit $T/report.xml");
   EXPECT_EQ(fails.code, 1) << fails.out << fails.err;
   EXPECT_THAT(fails.out, HasSubstr("FAIL gemm_rs: exposed time grew from "));
   EXPECT_THAT(text_of(folder_ / "report.xml"), HasSubstr("failures=\"1\""));
@@ -301,7 +231,7 @@ TEST_F(Command, ImportsATopologyAndCompletesItOnRequestOnly) {
   EXPECT_THAT(whole.err, HasSubstr("from h200x8x2: profile: h200-sxm"));
   EXPECT_EQ(weft("machines $T/machine.json").code, 0);
   EXPECT_THAT(weft("machines " + dump).err, HasSubstr("a topology dump is no machine yet"));
-  EXPECT_THAT(shell("(" WEFT_PROGRAM " import - < " + dump + ")").out, HasSubstr("weft.machine/1"));
+  EXPECT_THAT(shell("($WEFT import - < " + dump + ")").out, HasSubstr("weft.machine/1"));
 }
 
 TEST_F(Command, ImportsLogsAndTraces) {
@@ -346,11 +276,11 @@ TEST_F(Command, ExportsWhatItReadsBack) {
   EXPECT_EQ(back.out.substr(back.out.find('\n')), direct.out.substr(direct.out.find('\n')));
   EXPECT_EQ(weft("export $T/ub.py --to te-yml").code, 2);
   write_boundary();
-  const Ran plan = weft(std::string(configs) + "export $T/s.json --to megatron");
+  const Ran plan = weft(std::string(kConfigs) + "export $T/s.json --to megatron");
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_THAT(plan.out, HasSubstr("# weft plan "));
   EXPECT_THAT(plan.out, HasSubstr("predicted gain"));
-  const Ran emitted = weft(std::string(configs) + "plan $T/s.json --emit nccl-env=$T/env.sh");
+  const Ran emitted = weft(std::string(kConfigs) + "plan $T/s.json --emit nccl-env=$T/env.sh");
   EXPECT_EQ(emitted.code, 0) << emitted.err;
   EXPECT_THAT(text_of(folder_ / "env.sh"), HasSubstr("# weft plan "));
 }
@@ -391,3 +321,4 @@ TEST_F(Command, SchemasDescribeEveryFormat) {
 }
 
 }  // namespace
+}  // namespace weft::tool

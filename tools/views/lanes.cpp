@@ -30,7 +30,7 @@ const sim::Command& LaneSink::command(const sim::CommandRef& ref) const {
 LaneSpan LaneSink::span_of(const sim::CommandRef& ref, TimePoint start, TimePoint end) const {
   const sim::Command& call = command(ref);
   const sim::Tag& tag = program_.tags.at(call.tag.value());
-  return {start, end, program_.labels.at(call.label.value()), tag.boundary, tag.chunk, 0};
+  return {start, end, program_.labels.at(call.label.value()), tag.boundary, tag.chunk, 0, ref};
 }
 
 void LaneSink::on(const sim::CommandSpan& span) {
@@ -88,30 +88,52 @@ void LaneSink::on(const sim::SignalSeen& seen) {
   const auto from = rank_of(*seen.by), to = rank_of(seen.waiter);
   if (post == posted_.end() || !from || !to) return;
   const sim::LabelId label = command(*seen.by).label;
-  arrows_.push_back({*from, *to, post->second, seen.at, program_.labels.at(label.value())});
+  arrows_.push_back({*from, *to, post->second, seen.at, program_.labels.at(label.value()), *seen.by,
+                     seen.waiter});
 }
 
-// Copies, messages and gangs load links; the bytes that tiles send are seen in their own lanes.
 void LaneSink::on(const sim::RateChange& change) {
-  double& rate = rates_[{change.command, change.activity}];
-  const double difference = change.units_per_second - rate;
-  rate = change.units_per_second;
-  if (difference != 0) add_to_links(command(change.command), change.at, difference);
+  Rate now{change.units_per_second, std::nullopt};
+  if (change.ctas > 0) {
+    now.units_per_second *= change.ctas;
+    now.range = change.range;
+  }
+  Rate& before = rates_[{change.command, change.activity}];
+  if (before.range == now.range) {
+    add(change.command, {now.units_per_second - before.units_per_second, now.range}, change.at);
+  } else {
+    add(change.command, {-before.units_per_second, before.range}, change.at);
+    add(change.command, now, change.at);
+  }
+  before = now;
+}
+
+void LaneSink::add(const sim::CommandRef& ref, const Rate& change, TimePoint at) {
+  if (change.units_per_second == 0) return;
+  if (!change.range) return add_to_links(command(ref), at, change.units_per_second);
+  const sim::TileRange& range = program_.ranges.at(*change.range);
+  for (std::uint32_t i = 0; i < range.traffic.count; ++i) {
+    const sim::Traffic& traffic = program_.traffic.at(range.traffic.first + i);
+    if (traffic.on != sim::Traffic::On::route) continue;
+    add_route(sim::RouteId(traffic.index), at,
+              change.units_per_second * static_cast<double>(traffic.bytes.count()));
+  }
+}
+
+void LaneSink::add_route(sim::RouteId id, TimePoint at, double change) {
+  const sim::Route& route = machine_.routes.at(id.value());
+  for (const sim::RouteShare& share : route.shares) {
+    if (share.on != sim::RouteShare::On::link) continue;
+    link_changes_[share.index].emplace_back(
+        at, change * static_cast<double>(share.numerator) / static_cast<double>(route.denominator));
+  }
 }
 
 void LaneSink::add_to_links(const sim::Command& call, TimePoint at, double change) {
-  const auto add_route = [&](sim::RouteId id) {
-    const sim::Route& route = machine_.routes.at(id.value());
-    for (const sim::RouteShare& share : route.shares) {
-      if (share.on != sim::RouteShare::On::link) continue;
-      link_changes_[share.index].emplace_back(at, change * static_cast<double>(share.numerator) /
-                                                      static_cast<double>(route.denominator));
-    }
-  };
   if (const auto* copy = std::get_if<sim::Copy>(&call.call)) {
-    add_route(copy->route);
+    add_route(copy->route, at, change);
   } else if (const auto* message = std::get_if<sim::Message>(&call.call)) {
-    add_route(message->route);
+    add_route(message->route, at, change);
   } else if (const auto* launch = std::get_if<sim::Launch>(&call.call)) {
     const sim::Kernel& kernel = program_.kernels.at(launch->kernel.value());
     if (!kernel.gang) return;

@@ -25,6 +25,7 @@ struct LaneSpan {
   std::string boundary;
   int chunk = 0;
   int ctas = 0;  ///< of SM lanes
+  sim::CommandRef command{};
 };
 
 /// A lane of one rank: its SMs at work on tiles, its SMs that communicate, one of its engines.
@@ -57,6 +58,8 @@ struct SignalArrow {
   TimePoint sent;
   TimePoint seen;
   std::string label;
+  sim::CommandRef poster{};
+  sim::CommandRef waiter{};
 };
 
 /// Subscribes to a run and sorts what it tells into lanes.
@@ -91,12 +94,20 @@ class LaneSink : public sim::RecordSink {
   [[nodiscard]] std::optional<sim::RankId> rank_of(const sim::CommandRef& ref) const;
   [[nodiscard]] LaneSpan span_of(const sim::CommandRef& ref, TimePoint start, TimePoint end) const;
   void add_to_links(const sim::Command& call, TimePoint at, double change);
+  void add_route(sim::RouteId id, TimePoint at, double change);
+
+  /// What an activity last told: bytes a second of a transfer, or tiles a second of a range.
+  struct Rate {
+    double units_per_second = 0;
+    std::optional<std::uint32_t> range{};
+  };
+  void add(const sim::CommandRef& ref, const Rate& change, TimePoint at);
 
   const sim::Machine& machine_;
   const sim::Program& program_;
   std::map<Key, std::vector<LaneSpan>> lanes_;
   std::map<std::uint32_t, std::vector<std::pair<TimePoint, double>>> link_changes_;
-  std::map<Activity, double> rates_;
+  std::map<Activity, Rate> rates_;
   std::map<std::pair<sim::CommandRef, sim::SignalId>, TimePoint>
       posted_;  // the latest of each poster
   std::vector<SignalArrow> arrows_;

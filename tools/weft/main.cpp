@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -15,14 +14,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "configs/reader/error.hpp"
-#include "models/planner/search.hpp"
-#include "sim/run.hpp"
 #include "sim/units/nearest.hpp"
 #include "tools/weft/commands.hpp"
 #include "tools/weft/completion.hpp"
+#include "tools/weft/failures.hpp"
 #include "tools/weft/interrupt.hpp"
-#include "topologies/build.hpp"
 
 namespace {
 
@@ -263,38 +259,6 @@ ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   return version(context);
 }
 
-// Runs a subcommand and turns every failure into a message and an exit code.
-ExitCode guarded(const CLI::App& app, const Arguments& arguments, Context& context) {
-  try {
-    return run(app, arguments, context);
-  } catch (const config::ConfigErrors& errors) {
-    for (const config::ConfigError& error : errors.errors())
-      context.err << config::to_string(error) << '\n';
-    return ExitCode::bad_input;
-  } catch (const UsageError& error) {
-    context.err << "weft: " << error.what() << '\n';
-    return ExitCode::bad_input;
-  } catch (const topology::BuildError& error) {
-    for (const std::string& fault : error.faults()) context.err << "weft: " << fault << '\n';
-    return ExitCode::bad_input;
-  } catch (const sim::DeadlockError& error) {
-    context.err << "weft: this program never ends\n" << error.what() << '\n';
-    return ExitCode::failed;
-  } catch (const model::SearchStopped&) {
-    context.err << "weft: stopped; nothing was written\n";
-    return ExitCode::failed;
-  } catch (const std::system_error& error) {
-    // A file that cannot be written: where it should go was the user's choice.
-    context.err << "weft: " << error.what() << '\n';
-    return ExitCode::bad_input;
-  } catch (const std::exception& error) {
-    context.err << "weft: internal error: " << error.what()
-                << "\nThis is a fault of weft, not of your files. Please report it with the files "
-                   "that cause it.\n";
-    return ExitCode::internal;
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -322,7 +286,7 @@ int main(int argc, char** argv) {
   context.progress = isatty(STDERR_FILENO) != 0;
   context.search.configs.assign(arguments.configs.begin(), arguments.configs.end());
   context.search.installed = installed_share();
-  const ExitCode code = guarded(app, arguments, context);
+  const ExitCode code = guarded([&] { return run(app, arguments, context); }, std::cerr);
   std::cout.flush();
   return static_cast<int>(code);
 }
