@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names go through the registry: a schedule "te.<method>" is Transformer Engine's, and a knob whose
-// system name is a setting of a system, or a variable of NCCL, is that.
+// Names go through the registry: a knob whose system name is a setting of a system, or a variable of
+// NCCL, is that.
 #include "models/export/plan_export.hpp"
 
 #include <algorithm>
@@ -10,8 +10,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "configs/reader/error.hpp"
 #include "configs/reader/fingerprint.hpp"
+#include "models/export/inference_export.hpp"
+#include "models/export/te_choice.hpp"
 #include "models/export/tp_overlap_export.hpp"
+#include "models/import/nccl_env.hpp"
 #include "models/planner/lock.hpp"
 #include "models/schedules/registry.hpp"
 #include "sim/units/check.hpp"
@@ -20,43 +24,40 @@
 namespace weft::model {
 namespace {
 
-constexpr std::string_view kTransformerEngine = "te.";
-
-/// Boundaries of a block by name, and the products of Transformer Engine that they are.
-constexpr std::pair<std::string_view, std::string_view> kProducts[] = {
-    {"qkv", "qkv_fprop"}, {"proj", "proj_fprop"}, {"fc1", "fc1_fprop"}, {"fc2", "fc2_fprop"}};
-
 std::string pick_words(const BoundaryPlan& boundary) {
   const std::string knobs = boundary.figures.knobs.to_text();
   return knobs.empty() ? boundary.figures.schedule
                        : fmt::format("{} {}", boundary.figures.schedule, knobs);
 }
 
-std::string_view product_of(std::string_view boundary) {
-  for (const auto& [name, product] : kProducts) {
-    if (name == boundary) return product;
-  }
-  return {};
-}
-
 std::vector<UbGemm> overlap_of(const LayoutPlan& layout, std::vector<std::string>& remarks) {
   std::vector<UbGemm> gemms;
+  const auto leave = [&](std::string_view boundary, std::string why) {
+    remarks.push_back(fmt::format("{}: {}; {} left at the default", boundary, why,
+                                  fmt::join(ub_products(boundary), " and ")));
+  };
   for (const BoundaryPlan& boundary : layout.boundaries) {
     const std::string& name = boundary.figures.boundary;
-    const std::string_view product = product_of(name);
     const Schedule* schedule = find_schedule(boundary.figures.schedule);
-    if (product.empty() || schedule == nullptr) {
+    if (ub_products(name).empty() || schedule == nullptr) {
       remarks.push_back(fmt::format("{}: no product of Transformer Engine has this name", name));
       continue;
     }
-    if (auto gemm = ub_gemm_of(product, schedule->info(), boundary.figures.knobs)) {
-      gemms.push_back(std::move(*gemm));
-    } else {
-      remarks.push_back(
-          fmt::format("{}: the pick, {}, is not one of Transformer Engine's methods; {} is "
-                      "left at its default",
-                      name, pick_words(boundary), product));
+    std::vector<UbGemm> told = ub_gemms_of(name, schedule->info(), boundary.figures.knobs);
+    if (told.empty()) {
+      leave(name, fmt::format("the pick, {}, is not one of Transformer Engine's methods",
+                              pick_words(boundary)));
     }
+    for (UbGemm& gemm : told) gemms.push_back(std::move(gemm));
+  }
+  for (const UbPairFault& fault : pair_faults_of(gemms)) {
+    remarks.push_back(fmt::format("{}: the pair is left at the default", fault.what));
+    const std::string layer = fault.product.substr(0, fault.product.find('_'));
+    const std::string partner = layer == "proj" ? "qkv" : layer == "fc2" ? "fc1" : layer;
+    std::erase_if(gemms, [&](const UbGemm& gemm) {
+      return gemm.atomic_gemm.value_or(false) &&
+             (gemm.name.starts_with(layer) || gemm.name.starts_with(partner));
+    });
   }
   return gemms;
 }
@@ -82,6 +83,15 @@ Exported arguments(const Plan& plan, const LayoutPlan& layout, bool nemo) {
     const bool gathers_serial = all_serial(layout, {"qkv", "fc1"});
     const bool reduces_serial = all_serial(layout, {"proj", "fc2"});
     if (!gathers_serial || !reduces_serial) {
+      for (const BoundaryPlan& boundary : layout.boundaries) {
+        const std::string& schedule = boundary.figures.schedule;
+        if (schedule == "serial" || schedule.starts_with("te.")) continue;
+        if (ub_products(boundary.figures.boundary).empty()) continue;
+        result.remarks.push_back(fmt::format(
+            "{}: the pick, {}, is not one of Transformer Engine's methods, whose own the switch "
+            "turns on",
+            boundary.figures.boundary, schedule));
+      }
       settings.emplace_back(nemo ? "ub_tp_comm_overlap" : "tp_comm_overlap", on);
       if (gathers_serial)
         settings.emplace_back(nemo ? "tp_comm_overlap_ag" : "disable_tp_comm_overlap_ag",
@@ -95,6 +105,8 @@ Exported arguments(const Plan& plan, const LayoutPlan& layout, bool nemo) {
         "without sequence parallelism Megatron-LM overlaps no TP communication");
   }
   for (const std::string& line : header_of(plan)) result.text += fmt::format("# {}\n", line);
+  // Megatron-LM asserts this for tensor parallelism before Blackwell: launch order is what overlaps.
+  if (!nemo && layout.layout.tp > 1) result.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   if (!nemo) result.text += "ARGS=(\n";
   for (auto& [name, value] : settings) {
     if (nemo) {
@@ -109,7 +121,16 @@ Exported arguments(const Plan& plan, const LayoutPlan& layout, bool nemo) {
   return result;
 }
 
-/// Variables that every pick that has them agrees on.
+/// What NCCL calls a knob's value; nothing where the knob is at NCCL's own choice, or NCCL has no such
+/// thing.
+std::optional<std::string> nccl_value(const std::string& variable, const KnobValue& value) {
+  const std::string word = to_text(value);
+  if (word == "auto" || word == "default") return std::nullopt;
+  if (variable == "NCCL_CTA_POLICY") return word == "zero" ? "2" : word;
+  return word;
+}
+
+/// Variables that every pick that has them agrees on; a pick that leaves one to NCCL disagrees.
 Exported nccl_environment(const Plan& plan, const LayoutPlan& layout) {
   Exported result;
   std::map<std::string, std::map<std::string, std::vector<std::string>>> variables;
@@ -117,30 +138,50 @@ Exported nccl_environment(const Plan& plan, const LayoutPlan& layout) {
     const Schedule* schedule = find_schedule(boundary.figures.schedule);
     if (schedule == nullptr) continue;
     for (const KnobSpec& spec : schedule->info().knobs) {
-      if (!spec.system_name.starts_with("NCCL_") || !boundary.figures.knobs.has(spec.name))
-        continue;
+      if (!spec.system_name.starts_with("NCCL_")) continue;
       for (const auto& [name, value] : boundary.figures.knobs.values()) {
-        if (name == spec.name) {
-          variables[spec.system_name][to_text(value)].push_back(boundary.figures.boundary);
-        }
+        if (name != spec.name) continue;
+        variables[spec.system_name][nccl_value(spec.system_name, value).value_or("")].push_back(
+            boundary.figures.boundary);
       }
     }
   }
-  for (const std::string& line : header_of(plan)) result.text += fmt::format("# {}\n", line);
+  std::vector<NcclSetting> settings;
   for (const auto& [name, values] : variables) {
-    if (values.size() == 1) {
-      result.text += fmt::format("export {}={}\n", name, values.begin()->first);
-      continue;
+    const std::string& value = values.begin()->first;
+    if (values.size() > 1) {
+      std::vector<std::string> wishes;
+      for (const auto& [each, boundaries] : values) {
+        wishes.push_back(fmt::format("{} for {}", each.empty() ? "NCCL's own choice" : each,
+                                     fmt::join(boundaries, " and ")));
+      }
+      result.remarks.push_back(
+          fmt::format("{} is one for the whole process, and the picks want {}: not set", name,
+                      fmt::join(wishes, ", ")));
+    } else if (!value.empty()) {
+      const std::vector<NcclFault> faults = faults_of({NcclSetting{name, value}});
+      if (faults.empty()) {
+        settings.push_back({name, value});
+      } else {
+        result.remarks.push_back(fmt::format("{}: not set", faults.front().what));
+      }
     }
-    std::vector<std::string> wishes;
-    for (const auto& [value, boundaries] : values) {
-      wishes.push_back(fmt::format("{} for {}", value, fmt::join(boundaries, " and ")));
-    }
-    result.remarks.push_back(
-        fmt::format("{} is one for the whole process, and the picks want {}: not set", name,
-                    fmt::join(wishes, ", ")));
   }
-  if (variables.empty()) result.remarks.emplace_back("no pick has a setting of NCCL");
+  if (settings.empty()) result.remarks.emplace_back("no pick needs a setting of NCCL");
+  result.text = to_nccl_environment(settings, header_of(plan));
+  return result;
+}
+
+Exported vllm_config(const Plan& plan) {
+  if (!std::holds_alternative<ModelScenario>(plan.scenario.what)) {
+    throw config::ConfigErrors(config::ConfigError{plan.scenario.file, 0, 0, "",
+                                                   "vLLM's thresholds are of a model, and this is "
+                                                   "one boundary",
+                                                   ""});
+  }
+  Exported result;
+  const VllmOverlap overlap = vllm_overlap_of(plan, result.remarks);
+  result.text = to_vllm_config(overlap, header_of(plan));
   return result;
 }
 
@@ -153,45 +194,10 @@ const std::vector<ExportFormatName>& export_formats() {
       {"megatron", ExportFormat::megatron, "arguments of Megatron-LM"},
       {"nemo", ExportFormat::nemo, "Hydra overrides of NeMo"},
       {"nccl-env", ExportFormat::nccl_env, "environment of NCCL"},
+      {"flux", ExportFormat::flux, "tuning entries of FLUX, for Hopper"},
+      {"vllm", ExportFormat::vllm, "--config of vLLM: async TP and from how many tokens"},
   };
   return formats;
-}
-
-std::optional<UbGemm> ub_gemm_of(std::string_view product, const ScheduleInfo& schedule,
-                                 const Knobs& knobs) {
-  if (!schedule.name.starts_with(kTransformerEngine)) return std::nullopt;
-  const std::string_view method = std::string_view(schedule.name).substr(kTransformerEngine.size());
-  UbGemm gemm;
-  gemm.name = product;
-  bool known = false;
-  for (const UbMethod each :
-       {UbMethod::ring_exchange, UbMethod::pipeline, UbMethod::bulk, UbMethod::external}) {
-    if (method != name_of(each)) continue;
-    gemm.method = each;
-    known = true;
-  }
-  if (!known) return std::nullopt;
-  for (const KnobSpec& spec : schedule.knobs) {
-    if (!knobs.has(spec.name)) continue;
-    const auto& values = knobs.values();
-    const auto found = std::find_if(values.begin(), values.end(),
-                                    [&](const auto& each) { return each.first == spec.name; });
-    const std::int64_t* count = std::get_if<std::int64_t>(&found->second);
-    const std::string word = to_text(found->second);
-    const std::string& setting = spec.system_name;
-    const bool yes =
-        (count != nullptr && *count != 0) || word == "on" || word == "yes" || word == "true";
-    if (count != nullptr && setting == "num_sm") gemm.num_sm = *count;
-    if (count != nullptr && setting == "cga_size") gemm.cga_size = *count;
-    if (count != nullptr && setting == "num_splits") gemm.num_splits = *count;
-    if (setting == "set_sm_margin") gemm.set_sm_margin = yes;
-    if (setting == "aggregate") gemm.aggregate = yes;
-    if (setting == "atomic_gemm") gemm.atomic_gemm = yes;
-    if (setting == "use_ce") gemm.use_ce = yes;
-    if (setting == "fp8_buf") gemm.fp8_buf = yes;
-  }
-  if (!faults_of(gemm).empty()) return std::nullopt;  // legal here, not there
-  return gemm;
 }
 
 std::vector<std::string> header_of(const Plan& plan) {
@@ -224,7 +230,13 @@ Exported export_plan(const Plan& plan, ExportFormat format) {
   if (format == ExportFormat::megatron) return arguments(plan, layout, false);
   if (format == ExportFormat::nemo) return arguments(plan, layout, true);
   if (format == ExportFormat::nccl_env) return nccl_environment(plan, layout);
+  if (format == ExportFormat::vllm) return vllm_config(plan);
   Exported result;
+  if (format == ExportFormat::flux) {
+    const std::vector<FluxEntry> entries = flux_entries_of(plan, result.remarks);
+    result.text = to_flux_tuning(entries, header_of(plan));
+    return result;
+  }
   const std::vector<UbGemm> gemms = overlap_of(layout, result.remarks);
   result.text = format == ExportFormat::te_yaml ? to_tp_overlap_yaml(gemms, header_of(plan))
                                                 : to_ub_cfgs(gemms, header_of(plan));

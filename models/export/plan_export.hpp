@@ -13,7 +13,7 @@
 
 namespace weft::model {
 
-enum class ExportFormat : std::uint8_t { te_yaml, ub_cfgs, megatron, nemo, nccl_env };
+enum class ExportFormat : std::uint8_t { te_yaml, ub_cfgs, megatron, nemo, nccl_env, flux, vllm };
 
 struct ExportFormatName {
   std::string_view name;
@@ -27,15 +27,11 @@ struct Exported {
   std::vector<std::string> remarks;  ///< picks that the system has no word for
 };
 
-/// What Transformer Engine is told so that a product runs under this schedule; nothing for schedules
-/// that it does not have. Settings are the knobs whose system name is one of its settings.
-[[nodiscard]] std::optional<UbGemm> ub_gemm_of(std::string_view product,
-                                               const ScheduleInfo& schedule, const Knobs& knobs);
-
 /// Lines that say which plan this is: its hash, scenario, layout and predicted gain.
 [[nodiscard]] std::vector<std::string> header_of(const Plan& plan);
 
-/// Writes the plan's best layout; the plan has one.
+/// Writes the plan's best layout; the plan has one. Throws config::ConfigErrors where the format needs
+/// a plan of a model and this is of one boundary.
 [[nodiscard]] Exported export_plan(const Plan& plan, ExportFormat format);
 
 }  // namespace weft::model

@@ -36,7 +36,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const UbGemm& gemm,
   return settings;
 }
 
-std::string comments(const std::vector<std::string>& header) {
+/// The header as comments, of settings that go together.
+std::string comments(const std::vector<UbGemm>& gemms, const std::vector<std::string>& header) {
+  for (const UbPairFault& fault : pair_faults_of(gemms)) WEFT_CHECK(false, "{}", fault.what);
   std::string text;
   for (const std::string& line : header) text += fmt::format("# {}\n", line);
   return text;
@@ -46,7 +48,7 @@ std::string comments(const std::vector<std::string>& header) {
 
 std::string to_tp_overlap_yaml(const std::vector<UbGemm>& gemms,
                                const std::vector<std::string>& header) {
-  std::string text = comments(header);
+  std::string text = comments(gemms, header);
   for (const UbGemm& gemm : gemms) {
     text += fmt::format("{}:\n", gemm.name);
     for (const auto& [name, value] : settings_of(gemm, false)) {
@@ -57,7 +59,7 @@ std::string to_tp_overlap_yaml(const std::vector<UbGemm>& gemms,
 }
 
 std::string to_ub_cfgs(const std::vector<UbGemm>& gemms, const std::vector<std::string>& header) {
-  std::string text = comments(header) + "ub_cfgs = {\n";
+  std::string text = comments(gemms, header) + "ub_cfgs = {\n";
   for (const UbGemm& gemm : gemms) {
     std::vector<std::string> items;
     for (const auto& [name, value] : settings_of(gemm, true)) {

@@ -175,6 +175,13 @@ Value model_of(const MegatronJob& job, const LaunchArguments& arguments) {
        {"tie_word_embeddings", !arguments.on("untie_embeddings_and_output_weights")}});
 }
 
+Value stage_of(Value model, const MegatronJob& job) {
+  if (job.pp == 1 || !job.layers) return model;
+  const char* key = model.find("n_layer") != nullptr ? "n_layer" : "num_hidden_layers";
+  model.set(key, (*job.layers + job.pp - 1) / job.pp);
+  return model;
+}
+
 Value scenario_of(const MegatronJob& job, const std::string& name, const std::string& model,
                   const std::string& machine) {
   Value inner =

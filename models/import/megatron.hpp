@@ -36,6 +36,9 @@ struct MegatronJob {
 /// The model as a config.json; throws config::ConfigErrors for what no family that is read has.
 [[nodiscard]] config::Value model_of(const MegatronJob& job, const LaunchArguments& arguments);
 
+/// The model with the layers of one pipeline stage, the largest where they do not divide.
+[[nodiscard]] config::Value stage_of(config::Value model, const MegatronJob& job);
+
 /// The scenario of one layer's forward pass; `model` and `machine` are files, empty: null.
 [[nodiscard]] config::Value scenario_of(const MegatronJob& job, const std::string& name,
                                         const std::string& model, const std::string& machine);

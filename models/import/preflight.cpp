@@ -376,6 +376,8 @@ const std::vector<PreflightRule>& preflight_rules() {
       {"ub-buffers", "UserBuffers leave room for the model"},
       {"chunk-under-wave", "a chunk of a product fills the SMs once"},
       {"nic-shared", "no two GPUs share their nearest NIC"},
+      {"overlap-refused", "what an overlap file asks for can run (with a scenario)"},
+      {"overlap-loses", "what an overlap file asks for beats no overlap (with a scenario)"},
   };
   return rules;
 }

@@ -4,6 +4,7 @@
 #include "models/import/tp_overlap.hpp"
 
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -96,6 +97,37 @@ std::vector<std::string> faults_of(const UbGemm& gemm) {
   if (gemm.fp8_buf.value_or(false) && !site->gathers && gemm.method != UbMethod::bulk &&
       gemm.method != UbMethod::pipeline) {
     faults.push_back(fmt::format("{} keeps no gathered input for fp8_buf", gemm.name));
+  }
+  return faults;
+}
+
+std::vector<UbPairFault> pair_faults_of(const std::vector<UbGemm>& gemms) {
+  const auto find = [&](std::string_view name) -> const UbGemm* {
+    for (const UbGemm& gemm : gemms) {
+      if (gemm.name == name) return &gemm;
+    }
+    return nullptr;
+  };
+  std::vector<UbPairFault> faults;
+  for (const auto& [gather, reduction] :
+       {std::pair("qkv_fprop", "proj_fprop"), std::pair("fc1_fprop", "fc2_fprop")}) {
+    const UbGemm *a = find(gather), *b = find(reduction);
+    const bool atomic = a != nullptr && a->atomic_gemm.value_or(false);
+    if ((a != nullptr || b != nullptr) &&
+        atomic != (b != nullptr && b->atomic_gemm.value_or(false))) {
+      faults.push_back({b == nullptr ? gather : reduction,
+                        fmt::format("atomic_gemm of {} and of {} differ", gather, reduction)});
+    }
+  }
+  // initialize_ub takes the wgrad out of the bulk ones, and asserts that it is not told otherwise
+  // (NVIDIA/TransformerEngine pull request 1341).
+  for (const auto& [dgrad, wgrad] :
+       {std::pair("qkv_dgrad", "qkv_wgrad"), std::pair("fc1_dgrad", "fc1_wgrad")}) {
+    const UbGemm* a = find(dgrad);
+    if (a != nullptr && a->method != UbMethod::bulk && find(wgrad) != nullptr) {
+      faults.push_back({wgrad, fmt::format("{} reduces as {}, which leaves {} nothing to overlap",
+                                           dgrad, name_of(a->method), wgrad)});
+    }
   }
   return faults;
 }

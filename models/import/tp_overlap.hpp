@@ -50,6 +50,14 @@ struct UbSite {
 /// What Transformer Engine refuses about a product's settings, or would not do as they say.
 [[nodiscard]] std::vector<std::string> faults_of(const UbGemm& gemm);
 
+/// What is wrong between products, with the product that it is said of: a gather and the reduction
+/// after it are both atomic or neither, and a dgrad that reduces leaves its wgrad nothing to reduce.
+struct UbPairFault {
+  std::string product;
+  std::string what;
+};
+[[nodiscard]] std::vector<UbPairFault> pair_faults_of(const std::vector<UbGemm>& gemms);
+
 /// Returns whether the text looks like such a file, or like what is mistaken for one.
 [[nodiscard]] bool looks_like_tp_overlap(std::string_view text);
 

@@ -175,17 +175,9 @@ class OverlapReader {
     return std::nullopt;
   }
 
-  /// A gather and the reduction after it are both atomic or neither is.
   void check_pairs() {
-    for (const auto& [gather, reduction] :
-         {std::pair("qkv_fprop", "proj_fprop"), std::pair("fc1_fprop", "fc2_fprop")}) {
-      const UbGemm *a = find(gather), *b = find(reduction);
-      if (a == nullptr || b == nullptr) continue;
-      if (a->atomic_gemm.value_or(false) != b->atomic_gemm.value_or(false)) {
-        findings_.error(b->line,
-                        fmt::format("atomic_gemm of {} and of {} differ", gather, reduction));
-      }
-    }
+    for (UbPairFault& fault : pair_faults_of(overlap_.gemms))
+      findings_.error(find(fault.product)->line, std::move(fault.what));
   }
 
   const UbGemm* find(std::string_view name) const {

@@ -64,6 +64,7 @@ struct PlanOptions {
   int top = 5;
   std::optional<std::string> lock;        ///< file
   std::optional<std::string> emit;        ///< "te-yaml=file"
+  std::optional<std::string> against;     ///< settings of Transformer Engine
   std::optional<std::string> break_even;  ///< tokens, hidden or tp
 };
 ExitCode plan(const PlanOptions& options, Context& context);

@@ -8,8 +8,11 @@
 
 #include "configs/reader/document.hpp"
 #include "configs/reader/json_writer.hpp"
+#include "models/export/asked.hpp"
 #include "models/import/preflight.hpp"
+#include "tools/views/asked_view.hpp"
 #include "tools/weft/import_formats.hpp"
+#include "tools/weft/planning.hpp"
 #include "topologies/import/nccl_xml.hpp"
 #include "topologies/import/topo_matrix.hpp"
 #include "topologies/read_machine.hpp"
@@ -29,6 +32,7 @@ struct Job {
   std::optional<model::TpOverlap> overlap;
   std::optional<topology::Survey> survey;
   std::optional<model::PreflightMachine> machine;
+  std::optional<std::string> scenario;  ///< file
 };
 
 template <class T>
@@ -49,6 +53,10 @@ void read_into(const std::string& file, Job& job, Context& context) {
   if (first != text.npos && text[first] == '<') {
     only_one(job.survey, file, "topology");
     job.survey = topology::read_nccl_xml(text, file);
+  } else if (text.find("\"weft.scenario/1\"") != text.npos) {
+    only_one(job.scenario, file, "scenario");
+    job.scenario = file;
+    return;
   } else if (model::looks_like_tp_overlap(text)) {
     return read_overlap(text, file, job, context);
   } else if (topology::looks_like_topo_matrix(text)) {
@@ -62,7 +70,8 @@ void read_into(const std::string& file, Job& job, Context& context) {
     print_notes(job.job->notes, context);
     return;
   } else {
-    throw UsageError(fmt::format("{} is no job, no overlap configuration and no topology", file));
+    throw UsageError(
+        fmt::format("{} is no job, no overlap configuration, no topology and no scenario", file));
   }
   print_notes(job.survey->notes, context);
 }
@@ -91,6 +100,15 @@ Value to_json_value(const std::vector<model::PreflightFinding>& findings) {
   return all;
 }
 
+/// The scenario under the overlap settings of the job: those of a file, or the defaults of a switch.
+std::optional<model::AskedPlan> run_scenario(const Job& job, Context& context) {
+  if (!job.scenario || !(job.overlap || (job.job && job.job->overlap))) return std::nullopt;
+  const model::Plan plan = run_plan(load_scenario(*job.scenario, {}, context), {}, context);
+  model::TpOverlap defaults;
+  if (!job.overlap) defaults.file = job.arguments->file;
+  return model::run_as_asked(plan, job.overlap ? *job.overlap : defaults);
+}
+
 }  // namespace
 
 ExitCode doctor(const DoctorOptions& options, Context& context) {
@@ -116,7 +134,12 @@ ExitCode doctor(const DoctorOptions& options, Context& context) {
   if (job.overlap) input.overlap = &*job.overlap;
   if (job.survey) input.survey = &*job.survey;
   if (job.machine) input.machine = &*job.machine;
-  const std::vector<model::PreflightFinding> findings = model::preflight(input);
+  std::vector<model::PreflightFinding> findings = model::preflight(input);
+  const std::optional<model::AskedPlan> asked = run_scenario(job, context);
+  if (asked) {
+    const std::vector<model::PreflightFinding> ran = model::preflight(*asked);
+    findings.insert(findings.end(), ran.begin(), ran.end());
+  }
   if (context.format == Format::json) {
     context.out << config::to_json(to_json_value(findings));
   } else {
@@ -125,6 +148,7 @@ ExitCode doctor(const DoctorOptions& options, Context& context) {
                                  each.line == 0 ? "" : fmt::format(":{}", each.line), each.rule,
                                  each.what, each.cost);
     }
+    if (asked) context.out << describe(*asked);
     if (!job.machine) context.out << "no machine is named: rules that need one were not checked\n";
     context.out << fmt::format("{} of {} rules are broken\n", findings.size(),
                                model::preflight_rules().size());

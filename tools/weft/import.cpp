@@ -12,8 +12,11 @@
 #include "calibration/import/nsys.hpp"
 #include "configs/reader/atomic_file.hpp"
 #include "configs/reader/document.hpp"
+#include "models/import/flux_tuning.hpp"
 #include "models/import/launch_args.hpp"
+#include "models/import/nccl_env.hpp"
 #include "models/import/tp_overlap.hpp"
+#include "models/import/vllm_config.hpp"
 #include "sim/units/nearest.hpp"
 #include "tools/weft/import_formats.hpp"
 #include "topologies/import/astra_network.hpp"
@@ -86,11 +89,16 @@ const std::vector<ImportFormat>& import_formats() {
       {"nccl-tests", "log of nccl-tests", calibration::looks_like_nccl_tests, import_nccl_tests},
       {"astra-net", "network of ASTRA-sim's analytical backend", topology::looks_like_astra_network,
        import_astra},
+      {"flux", "tuning entries of FLUX", model::looks_like_flux_tuning, import_flux},
+      {"vllm", "overlap settings of vLLM: --config, --compilation-config or a command line",
+       model::looks_like_vllm_config, import_vllm},
       {"tp-overlap", "tp_comm_overlap_cfg of Megatron-LM, ub_cfgs of Transformer Engine",
        model::looks_like_tp_overlap, import_tp_overlap},
       {"job", "arguments of Megatron-LM or NeMo: script, Hydra or YAML",
        model::looks_like_launch_arguments, import_job},
       {"hf-config", "config.json of Hugging Face", looks_like_model, import_model},
+      {"nccl-env", "environment of NCCL", model::looks_like_nccl_environment,
+       import_nccl_environment},
       {"topo-m", "`nvidia-smi topo -m`", topology::looks_like_topo_matrix, import_topo_matrix},
   };
   return formats;

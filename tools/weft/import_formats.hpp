@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "configs/reader/error.hpp"
+#include "models/import/tp_overlap.hpp"
 #include "tools/weft/commands.hpp"
 
 namespace weft::tool {
@@ -30,6 +31,9 @@ struct ImportFormat {
 /// Every format, in the order in which they are tried.
 [[nodiscard]] const std::vector<ImportFormat>& import_formats();
 
+/// Reads settings of Transformer Engine and prints their notes; throws UsageError where there is no file.
+[[nodiscard]] model::TpOverlap overlap_file(const std::string& file, Context& context);
+
 /// Prints notes to the error stream, one a line.
 void print_notes(const std::vector<config::ConfigError>& notes, Context& context);
 
@@ -42,6 +46,9 @@ ExitCode import_nccl_tests(const ImportInput& input, Context& context);
 ExitCode import_astra(const ImportInput& input, Context& context);
 ExitCode import_job(const ImportInput& input, Context& context);
 ExitCode import_tp_overlap(const ImportInput& input, Context& context);
+ExitCode import_nccl_environment(const ImportInput& input, Context& context);
+ExitCode import_flux(const ImportInput& input, Context& context);
+ExitCode import_vllm(const ImportInput& input, Context& context);
 ExitCode import_model(const ImportInput& input, Context& context);
 ExitCode import_kineto(const ImportInput& input, Context& context);
 ExitCode import_nsys_sqlite(const ImportInput& input, Context& context);

@@ -97,6 +97,8 @@ void describe(CLI::App& app, Arguments& a) {
       ->check(CLI::Range(1, 10));
   plan->add_option("--emit", a.plan.emit,
                    "Also write the pick in another system's words: te-yaml=FILE, see weft export");
+  plan->add_option("--against", a.plan.against,
+                   "Also run the layout as these settings of Transformer Engine ask, and compare");
   plan->add_option("--lock", a.plan.lock, "Write the picks to this file, for `weft check`");
 
   plan->add_option("--break-even", a.plan.break_even,
@@ -152,7 +154,8 @@ void describe(CLI::App& app, Arguments& a) {
                           "Fill in what a topology dump does not say from this machine");
   import_file->add_option(
       "--with", a.import_file.with,
-      "A second file that belongs to it: the system layer of an ASTRA-sim network");
+      "A second file that belongs to it: the system layer of an ASTRA-sim network; for settings of "
+      "Transformer Engine the scenario to run them in; for a Chakra trace its machine");
   import_file->add_option("-o,--output", a.import_file.out, "Write what it becomes to this file");
   CLI::App* export_file =
       app.add_subcommand("export", "Write a plan as the config of the system that runs it");
@@ -160,7 +163,7 @@ void describe(CLI::App& app, Arguments& a) {
       ->add_option("file", a.export_file.file,
                    "A weft.scenario/1 file, or settings of Transformer Engine to convert")
       ->required();
-  export_file->add_option("--to", a.export_file.to, "te-yaml, ub-cfgs, megatron, nemo or nccl-env")
+  export_file->add_option("--to", a.export_file.to, "te-yaml, ub-cfgs, megatron, nemo, nccl-env, flux or vllm")
       ->required();
   add_pins(*export_file, a.export_file.pinned);
   export_file->add_option("-o,--output", a.export_file.out, "Write to this file");
@@ -168,7 +171,7 @@ void describe(CLI::App& app, Arguments& a) {
       "doctor",
       "Check a job's files against what people learn the hard way; alone: list the rules");
   doctor->add_option("files", a.doctor.files,
-                     "Launch script or arguments, overlap configuration, topology dump");
+                     "Launch script or arguments, overlap configuration, topology dump, scenario");
   doctor->add_option("--machine", a.doctor.machine, "Machine that the job runs on");
   CLI::App* diff =
       app.add_subcommand("diff", "Set a recorded trace beside what a scenario predicts");

@@ -7,8 +7,10 @@
 #include "configs/reader/atomic_file.hpp"
 #include "configs/reader/json_writer.hpp"
 #include "models/planner/lock.hpp"
+#include "tools/views/asked_view.hpp"
 #include "tools/views/plan_view.hpp"
 #include "tools/weft/commands.hpp"
+#include "tools/weft/import_formats.hpp"
 #include "tools/weft/planning.hpp"
 
 namespace weft::tool {
@@ -27,12 +29,18 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     if (equals == std::string::npos) throw UsageError("--emit wants FORMAT=FILE");
     emit_plan(made, options.emit->substr(0, equals), options.emit->substr(equals + 1), context);
   }
+  std::optional<model::AskedPlan> asked;
+  if (options.against && !made.layouts.empty())
+    asked = model::run_as_asked(made, overlap_file(*options.against, context));
   if (context.format == Format::json) {
     config::Value value = to_value(made);
+    if (asked) value.set("asked", to_value(*asked));
     value.set("weft", build_value());
     context.out << config::to_json(value);
   } else {
-    context.out << describe(made, options.top) << run_line(made.config.hash());
+    context.out << describe(made, options.top);
+    if (asked) context.out << '\n' << describe(*asked);
+    context.out << run_line(made.config.hash());
     if (options.lock && !made.layouts.empty())
       context.out << fmt::format("picks locked in {}\n", *options.lock);
   }

@@ -114,6 +114,7 @@ TEST(MegatronJob, BecomesAModelThatIsRead) {
   const ImportedModel imported = read_hf_config(config::Document::parse(
       config::to_json(model), "config.json", {.dialect = config::Dialect::tolerant}));
   EXPECT_EQ(parameters_of(imported.model).total, 70'553'706'496);  // Llama-3-70B
+  EXPECT_EQ(stage_of(model, megatron_job(arguments)).find("num_hidden_layers")->as_integer(), 20);
   const config::Value scenario = scenario_of(megatron_job(arguments), "x", "m.json", "h200x8.json");
   EXPECT_THAT(config::to_json(scenario), HasSubstr("\"layout\": \"tp=8 sp\""));
   EXPECT_THAT(config::to_json(scenario), HasSubstr("\"tokens\": 8192"));

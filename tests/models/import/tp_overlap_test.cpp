@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "configs/reader/document.hpp"
-#include "models/export/plan_export.hpp"
+#include "models/export/te_choice.hpp"
 #include "models/export/tp_overlap_export.hpp"
 #include "models/schedules/registry.hpp"
 #include "sim/units/check.hpp"

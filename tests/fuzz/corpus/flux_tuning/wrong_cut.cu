@@ -1,0 +1,1 @@
+inst.add(make_gemm_meta(make_gemm_dtype_config(_BF16{}(),_BF16{}(),_Void{}(),_BF16{}()),_Sm90{}(),_AGKernel{}(),_RCR{}(),_GemmV3{}()),make_runtime_config(4096,6144,8192,make_all_gather_runtime_config(8,1,0)),make_gemm_hparams(make_gemm_v3_hparams(cute::make_tuple(2l,

@@ -1,0 +1,1 @@
+// TuningConfigRegistry, but no entry

@@ -1,0 +1,3 @@
+auto &inst = TuningConfigRegistry::instance();
+inst.add(make_gemm_meta(_BF16{}()));
+inst.add();

@@ -1,0 +1,1 @@
+NCCL_ALGO=reducescatters:ring
