@@ -24,7 +24,7 @@ namespace {
 using config::Findings;
 
 constexpr int kDeepestCall = 16;
-constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
+constexpr std::int64_t kLargestExtentOfEntry = std::int64_t{1} << 31;
 constexpr std::int64_t kMostRanksOfNode = 8;
 
 /// A call, a name or a number.
@@ -118,7 +118,7 @@ std::optional<std::int64_t> number_of(const Node& node) {
   std::string_view text = node.name;
   while (!text.empty() && (text.back() == 'l' || text.back() == 'L')) text.remove_suffix(1);
   const auto value = config::whole_number(text);
-  if (!value || !node.arguments.empty() || *value > kLargestSize) return std::nullopt;
+  if (!value || !node.arguments.empty() || *value > kLargestExtentOfEntry) return std::nullopt;
   return value;
 }
 

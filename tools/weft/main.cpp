@@ -163,7 +163,9 @@ void describe(CLI::App& app, Arguments& a) {
       ->add_option("file", a.export_file.file,
                    "A weft.scenario/1 file, or settings of Transformer Engine to convert")
       ->required();
-  export_file->add_option("--to", a.export_file.to, "te-yaml, ub-cfgs, megatron, nemo, nccl-env, flux or vllm")
+  export_file
+      ->add_option("--to", a.export_file.to,
+                   "te-yaml, ub-cfgs, megatron, nemo, nccl-env, flux or vllm")
       ->required();
   add_pins(*export_file, a.export_file.pinned);
   export_file->add_option("-o,--output", a.export_file.out, "Write to this file");

@@ -35,7 +35,7 @@ std::vector<std::string> errors_of(Read&& read) {
   return lines;
 }
 
-std::vector<std::string> lines_of(const std::vector<config::ConfigError>& notes) {
+std::vector<std::string> texts_of(const std::vector<config::ConfigError>& notes) {
   std::vector<std::string> lines;
   for (const config::ConfigError& note : notes) lines.push_back(to_string(note));
   return lines;
@@ -46,40 +46,40 @@ NcclEnvironment nccl(const std::string& name) {
 }
 
 TEST(NcclEnvironment, ShellLinesAndConfigurationFiles) {
-  const NcclEnvironment shell = nccl("good.sh");
+  const NcclEnvironment shell = nccl("good.env");
   EXPECT_EQ(shell.find("NCCL_ALGO")->value, "Ring,Tree");
   EXPECT_EQ(shell.find("NCCL_CTA_POLICY")->value, "EFFICIENCY");
-  EXPECT_THAT(lines_of(shell.notes), Contains(HasSubstr("good.sh:4:1: NCCL_DEBUG is not read")));
+  EXPECT_THAT(texts_of(shell.notes), Contains(HasSubstr("good.env:4:1: NCCL_DEBUG is not read")));
   EXPECT_EQ(nccl("nccl.conf").find("NCCL_PROTO")->value, "^LL128");
-  EXPECT_EQ(nccl("by_function.sh").settings.size(), 2U);
+  EXPECT_EQ(nccl("by_function.env").settings.size(), 2U);
 }
 
 TEST(NcclEnvironment, LaterLinesCountAndSlipsGetHints) {
-  const NcclEnvironment read = nccl("twice_crlf.sh");
+  const NcclEnvironment read = nccl("twice_crlf.env");
   EXPECT_EQ(read.find("NCCL_MAX_CTAS")->value, "16");
-  const auto notes = lines_of(read.notes);
+  const auto notes = texts_of(read.notes);
   EXPECT_THAT(notes, Contains(HasSubstr("\"16\" takes the place of \"8\" on line 1")));
   EXPECT_THAT(notes, Contains(HasSubstr("did you mean NCCL_MAX_CTAS?")));
 }
 
 TEST(NcclEnvironment, IllegalValuesAreAllRefusedAtOnce) {
-  EXPECT_THAT(errors_of([] { return nccl("wrong_values.sh"); }),
-              ElementsAre(HasSubstr("wrong_values.sh:1:1: NCCL_ALGO cannot be \"rings\""),
+  EXPECT_THAT(errors_of([] { return nccl("wrong_values.env"); }),
+              ElementsAre(HasSubstr("wrong_values.env:1:1: NCCL_ALGO cannot be \"rings\""),
                           HasSubstr("NCCL_PROTO cannot be \"ll256\""),
                           HasSubstr("NCCL_MAX_CTAS \"0\" is not between 1 and 64"),
                           HasSubstr("NCCL_CTA_POLICY cannot be \"3\""),
                           HasSubstr("NCCL_NVLS_ENABLE \"yes\" is not between 0 and 2")));
-  EXPECT_THAT(errors_of([] { return nccl("wrong_pair.sh"); }),
+  EXPECT_THAT(errors_of([] { return nccl("wrong_pair.env"); }),
               ElementsAre(HasSubstr("NCCL_MIN_CTAS 32 is above NCCL_MAX_CTAS 16"),
                           HasSubstr("NCCL_NVLS_ENABLE 0 leaves no algorithm")));
-  EXPECT_THAT(errors_of([] { return nccl("wrong_function.sh"); }),
+  EXPECT_THAT(errors_of([] { return nccl("wrong_function.env"); }),
               ElementsAre(HasSubstr("names a function \"reducescatters\"")));
-  EXPECT_THAT(errors_of([] { return nccl("wrong_nothing.sh"); }),
+  EXPECT_THAT(errors_of([] { return nccl("wrong_nothing.env"); }),
               ElementsAre(HasSubstr("no variable of NCCL is set")));
 }
 
 TEST(NcclEnvironment, WhatIsWrittenIsReadBack) {
-  for (const char* name : {"good.sh", "nccl.conf", "by_function.sh", "twice_crlf.sh"}) {
+  for (const char* name : {"good.env", "nccl.conf", "by_function.env", "twice_crlf.env"}) {
     const NcclEnvironment read = nccl(name);
     const std::string text = to_nccl_environment(read.settings, {"a header"});
     const NcclEnvironment again = read_nccl_environment(text, "again");
@@ -97,7 +97,7 @@ FluxTuning flux(const std::string& name) {
 }
 
 TEST(FluxTuning, EntriesOfAGatherAndAReduction) {
-  const FluxTuning read = flux("ag_and_rs.cu");
+  const FluxTuning read = flux("ag_and_rs.cu.txt");
   ASSERT_EQ(read.entries.size(), 2U);
   EXPECT_EQ(read.entries[0].op, FluxOp::all_gather);
   EXPECT_EQ(read.entries[0].m, 4096);
@@ -113,38 +113,38 @@ TEST(FluxTuning, EntriesOfAGatherAndAReduction) {
 }
 
 TEST(FluxTuning, OverLinesWithCommentsAndOlderNames) {
-  const FluxTuning read = flux("spread.cu");
+  const FluxTuning read = flux("spread.cu.txt");
   ASSERT_EQ(read.entries.size(), 1U);
   EXPECT_EQ(read.entries[0].line, 2U);
   EXPECT_EQ(read.entries[0].input, "FP16");
   EXPECT_EQ(read.entries[0].k, 6144);
   EXPECT_EQ(read.entries[0].ring_mode, 0);
-  const FluxTuning others = flux("others.cu");
+  const FluxTuning others = flux("others.cu.txt");
   EXPECT_TRUE(others.entries.empty());
   EXPECT_EQ(others.notes.size(), 2U);
 }
 
 TEST(FluxTuning, WhatFluxRefusesIsRefused) {
   EXPECT_THAT(
-      errors_of([] { return flux("wrong_values.cu"); }),
-      ElementsAre(HasSubstr("wrong_values.cu:1:1: 4097 rows do not divide by 8 ranks"),
+      errors_of([] { return flux("wrong_values.cu.txt"); }),
+      ElementsAre(HasSubstr("wrong_values.cu.txt:1:1: 4097 rows do not divide by 8 ranks"),
                   HasSubstr("16 ranks on 1 nodes"), HasSubstr("a tile of 100 x 256 x 64"),
                   HasSubstr("a cluster of 3 x 1 x 1"), HasSubstr("99 stages"),
                   HasSubstr("ring_mode 5"), HasSubstr("fuse_reduction \"maybe\" is neither"),
                   HasSubstr("m \"many\" is no size"), HasSubstr("a cluster has 2 numbers"),
                   HasSubstr("a product of 0 x")));
-  EXPECT_THAT(errors_of([] { return flux("wrong_cut.cu"); }),
+  EXPECT_THAT(errors_of([] { return flux("wrong_cut.cu.txt"); }),
               ElementsAre(HasSubstr("an entry that does not end")));
-  EXPECT_THAT(errors_of([] { return flux("wrong_parts.cu"); }),
+  EXPECT_THAT(errors_of([] { return flux("wrong_parts.cu.txt"); }),
               ElementsAre(HasSubstr("an entry needs"), HasSubstr("an entry needs")));
-  EXPECT_THAT(errors_of([] { return flux("wrong_deep.cu"); }),
+  EXPECT_THAT(errors_of([] { return flux("wrong_deep.cu.txt"); }),
               ElementsAre(HasSubstr("no nesting of calls")));
-  EXPECT_THAT(errors_of([] { return flux("wrong_nothing.cu"); }),
+  EXPECT_THAT(errors_of([] { return flux("wrong_nothing.cu.txt"); }),
               ElementsAre(HasSubstr("no entry is in this text")));
 }
 
 TEST(FluxTuning, WhatIsWrittenIsReadBack) {
-  for (const char* name : {"ag_and_rs.cu", "spread.cu"}) {
+  for (const char* name : {"ag_and_rs.cu.txt", "spread.cu.txt"}) {
     const FluxTuning read = flux(name);
     const FluxTuning again = read_flux_tuning(to_flux_tuning(read.entries, {"a header"}), "again");
     ASSERT_EQ(again.entries.size(), read.entries.size());
@@ -165,11 +165,11 @@ TEST(VllmConfig, FilesObjectsAndCommandLines) {
   EXPECT_EQ(file.sp_min_token_num, 512);
   const VllmOverlap old = vllm("old_names.json");
   EXPECT_EQ(old.fuse_gemm_comms, true);
-  EXPECT_THAT(lines_of(old.notes), Contains(HasSubstr("enable_async_tp is fuse_gemm_comms")));
-  const VllmOverlap line = vllm("serve.sh");
+  EXPECT_THAT(texts_of(old.notes), Contains(HasSubstr("enable_async_tp is fuse_gemm_comms")));
+  const VllmOverlap line = vllm("serve.txt");
   EXPECT_EQ(line.tensor_parallel_size, 4);
   EXPECT_EQ(line.fi_allreduce_fusion_max_size_mb, 0.5);
-  EXPECT_THAT(lines_of(vllm("no_pass.yaml").notes), Contains(HasSubstr("no pass_config in it")));
+  EXPECT_THAT(texts_of(vllm("no_pass.yaml").notes), Contains(HasSubstr("no pass_config in it")));
 }
 
 TEST(VllmConfig, WhatVllmRefusesIsRefused) {
@@ -187,7 +187,7 @@ TEST(VllmConfig, WhatVllmRefusesIsRefused) {
 }
 
 TEST(VllmConfig, WhatIsWrittenIsReadBack) {
-  for (const char* name : {"config.yaml", "old_names.json", "serve.sh", "no_pass.yaml"}) {
+  for (const char* name : {"config.yaml", "old_names.json", "serve.txt", "no_pass.yaml"}) {
     const VllmOverlap read = vllm(name);
     const std::string text = to_vllm_config(read, {"a header"});
     EXPECT_TRUE(same_settings(read_vllm_config(text, "again"), read)) << text;
