@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collective of ASTRA-sim as a machine and a program of the engine: a second opinion on the same
-// inputs.
+// Inputs of ASTRA-sim as a machine and a program of the engine: a second opinion on the same files.
 //
-// A message is cut into `splits` chunks, of which `active` are in flight. Each is a gang: the
-// algorithm's steps times the hops' latency, then its bytes over the links, which concurrent chunks
-// share. ASTRA-sim's analytical backend gives each message of a step its link for itself and adds
-// the endpoint's delay and a pass over local memory, so it comes out some per cent slower.
+// ASTRA-sim's analytical backend gives each message of a step its link for itself and adds the
+// endpoint's delay and a pass over local memory, so it comes out some per cent slower.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "models/import/chakra.hpp"
 #include "sim/machine.hpp"
 #include "sim/program.hpp"
 #include "topologies/import/astra_network.hpp"
@@ -21,9 +20,24 @@ struct AstraCollective {
   sim::Program program;
 };
 
-/// Builds the all-reduce of a message; throws std::invalid_argument, which names what is not
-/// modelled: several dimensions, or an algorithm other than ring, direct and halvingDoubling.
-[[nodiscard]] AstraCollective astra_all_reduce(const topology::AstraNetwork& network,
-                                               const topology::AstraSystem& system, Bytes message);
+/// Builds one collective over all NPUs; throws std::invalid_argument, which names what is not
+/// modelled: an algorithm other than ring, direct and halvingDoubling, or a network that is too large.
+[[nodiscard]] AstraCollective astra_collective(const topology::AstraNetwork& network,
+                                               const topology::AstraSystem& system,
+                                               ChakraCollective op, Bytes bytes);
+
+struct AstraTrace {
+  sim::Machine machine;
+  sim::Program program;
+  Duration compute;                ///< of NPU 0's compute nodes, one after another
+  std::vector<std::string> notes;  ///< what was taken for granted
+};
+
+/// Builds a trace for each NPU, or one that all of them run. Compute nodes follow each other by id, so
+/// do those of the host and the collectives of a group. Throws std::invalid_argument, which names what
+/// is not modelled, and traces that do not go together.
+[[nodiscard]] AstraTrace astra_trace(const topology::AstraNetwork& network,
+                                     const topology::AstraSystem& system,
+                                     const std::vector<ChakraTrace>& traces);
 
 }  // namespace weft::model

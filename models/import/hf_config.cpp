@@ -9,11 +9,13 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "configs/reader/json_writer.hpp"
 #include "configs/reader/range.hpp"
 #include "configs/reader/strict_object.hpp"
 #include "configs/reader/strict_object_read.hpp"
 #include "models/import/hf_family.hpp"
 #include "models/import/hf_features.hpp"
+#include "models/import/megatron.hpp"
 
 namespace weft::model {
 namespace {
@@ -342,7 +344,19 @@ ImportedModel read_hf_config(const config::Document& document) {
 }
 
 ImportedModel read_hf_config(const std::filesystem::path& file) {
-  return read_hf_config(config::Document::load(file, {.dialect = config::Dialect::tolerant}));
+  const config::ParseOptions options{.dialect = config::Dialect::tolerant};
+  const std::string text = config::read_text(file, options.max_size);
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  const bool object = first != text.npos && (text[first] == '{' || text[first] == '[');
+  if (object || !looks_like_launch_arguments(text))
+    return read_hf_config(config::Document::parse(text, file.string(), options));
+  const LaunchArguments arguments = read_launch_arguments(text, file.string());
+  const MegatronJob job = megatron_job(arguments);
+  ImportedModel imported = read_hf_config(
+      config::Document::parse(config::to_json(model_of(job, arguments)), file.string(), options));
+  for (const auto* notes : {&arguments.notes, &job.notes})
+    imported.notes.insert(imported.notes.end(), notes->begin(), notes->end());
+  return imported;
 }
 
 std::vector<std::string_view> hf_model_types() {

@@ -26,7 +26,8 @@ struct ImportedModel {
   std::vector<config::ConfigError> notes;  ///< what was assumed or ignored, by place
 };
 
-/// Reads a file; throws config::ConfigErrors with everything that is wrong or not supported yet.
+/// Reads a file, also the arguments of a Megatron-LM job for the model that they train; throws
+/// config::ConfigErrors with everything that is wrong or not supported yet.
 ImportedModel read_hf_config(const std::filesystem::path& file);
 /// Reads a document that was parsed tolerantly.
 ImportedModel read_hf_config(const config::Document& document);

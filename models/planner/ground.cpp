@@ -9,9 +9,29 @@
 #include "configs/reader/document.hpp"
 #include "configs/reader/error.hpp"
 #include "models/profile/json.hpp"
+#include "topologies/import/astra_network.hpp"
+#include "topologies/import/topo_matrix.hpp"
 #include "topologies/read_machine.hpp"
 
 namespace weft::model {
+namespace {
+
+/// Dumps say what is joined to what, and neither devices nor latencies: importing one asks for them.
+void refuse_dumps(const std::string& machine_file) {
+  const std::string text = config::read_text(machine_file, Bytes::from(std::int64_t{32} << 20));
+  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  const bool xml = first != text.npos && text[first] == '<';
+  const bool json = first != text.npos && text[first] == '{';
+  if (json || !(xml || topology::looks_like_topo_matrix(text) ||
+                topology::looks_like_astra_network(text))) {
+    return;
+  }
+  throw config::ConfigErrors(config::ConfigError{
+      machine_file, 0, 0, "", "this is another tool's dump of a topology, not a machine file",
+      "weft import FILE --complete-from MACHINE -o machine.json makes one of it"});
+}
+
+}  // namespace
 
 std::filesystem::path find_profile(const std::string& name, const std::string& machine_file,
                                    const config::SearchPath& search) {
@@ -25,6 +45,7 @@ std::filesystem::path find_profile(const std::string& name, const std::string& m
 
 Ground read_ground(const std::string& machine_file, const std::optional<std::string>& profile_file,
                    const config::SearchPath& search) {
+  refuse_dumps(machine_file);
   Ground ground;
   topology::MachineFile machine = topology::read_machine(machine_file, search);
   ground.machine = std::move(machine.spec);

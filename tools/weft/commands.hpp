@@ -121,6 +121,7 @@ struct ImportOptions {
   std::optional<std::string> complete;  ///< machine that fills in what a dump does not say
   std::optional<std::string> out;       ///< file
   std::optional<std::string> with;      ///< a second file that belongs to it
+  std::optional<std::string> network;   ///< of ASTRA-sim, to run a Chakra trace on
 };
 ExitCode import_file(const ImportOptions& options, Context& context);
 

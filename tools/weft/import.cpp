@@ -12,6 +12,7 @@
 #include "calibration/import/nsys.hpp"
 #include "configs/reader/atomic_file.hpp"
 #include "configs/reader/document.hpp"
+#include "models/import/chakra.hpp"
 #include "models/import/flux_tuning.hpp"
 #include "models/import/launch_args.hpp"
 #include "models/import/nccl_env.hpp"
@@ -82,6 +83,8 @@ const std::vector<ImportFormat>& import_formats() {
       {"nccl-xml", "NCCL's topology XML", looks_like_xml, import_nccl_xml},
       {"nsys-sqlite", "Nsight Systems, `nsys export --type sqlite`", calibration::looks_like_sqlite,
        import_nsys_sqlite, true},
+      {"chakra", "execution trace of Chakra, protobuf or JSON", model::looks_like_chakra,
+       import_chakra},
       {"kineto", "trace of the PyTorch profiler, plain or gzip", calibration::looks_like_trace,
        import_kineto, true},
       {"nsys-csv", "Nsight Systems, `nsys stats --report cuda_gpu_trace --format csv`",

@@ -44,6 +44,7 @@ ExitCode import_topo_matrix(const ImportInput& input, Context& context);
 ExitCode import_nccl_xml(const ImportInput& input, Context& context);
 ExitCode import_nccl_tests(const ImportInput& input, Context& context);
 ExitCode import_astra(const ImportInput& input, Context& context);
+ExitCode import_chakra(const ImportInput& input, Context& context);
 ExitCode import_job(const ImportInput& input, Context& context);
 ExitCode import_tp_overlap(const ImportInput& input, Context& context);
 ExitCode import_nccl_environment(const ImportInput& input, Context& context);

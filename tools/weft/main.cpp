@@ -154,8 +154,10 @@ void describe(CLI::App& app, Arguments& a) {
                           "Fill in what a topology dump does not say from this machine");
   import_file->add_option(
       "--with", a.import_file.with,
-      "A second file that belongs to it: the system layer of an ASTRA-sim network; for settings of "
-      "Transformer Engine the scenario to run them in; for a Chakra trace its machine");
+      "A second file that belongs to it: the system layer of an ASTRA-sim network or of a Chakra "
+      "trace's; for settings of Transformer Engine the scenario to run them in");
+  import_file->add_option("--network", a.import_file.network,
+                          "ASTRA-sim network that a Chakra trace is run on");
   import_file->add_option("-o,--output", a.import_file.out, "Write what it becomes to this file");
   CLI::App* export_file =
       app.add_subcommand("export", "Write a plan as the config of the system that runs it");

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <stdexcept>
+#include <utility>
 #include <yaml-cpp/yaml.h>
 
 #include <fmt/format.h>
@@ -26,6 +28,7 @@ using config::Value;
 
 constexpr double kAstraGigabyte = 1073741824.0;  // 2^30 bytes
 constexpr std::int64_t kMostNpus = std::int64_t{1} << 20;
+constexpr std::int64_t kMostGroups = 512;
 constexpr std::size_t kMostAstraDimensions = 8;
 constexpr std::size_t kLongestAstraFile = std::size_t{1} << 18;
 
@@ -115,6 +118,17 @@ class NetworkReader {
   Findings& findings_;
 };
 
+/// The NPUs of a group by name, the `turn`-th first: a range where they follow each other.
+std::string npus_of(std::int64_t first, std::int64_t stride, std::int64_t count,
+                    std::int64_t turn) {
+  if (stride == 1 && turn == 0) return fmt::format("npu[{}-{}]", first, first + count - 1);
+  if (stride == 1) return fmt::format("npu[{}-{},{}]", first + 1, first + count - 1, first);
+  std::string text = "npu[";
+  for (std::int64_t i = 0; i < count; ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ",", first + (i + turn) % count * stride);
+  return text + "]";
+}
+
 template <class T>
 Value sourced(const T& value, const std::string& name) {
   return config::to_value(config::Sourced<T>{
@@ -162,32 +176,65 @@ AstraSystem read_astra_system(std::string_view text, const std::string& name) {
                                      config::between<std::int64_t>(1, 4096));
   system.all_reduce = object.required<std::vector<std::string>>(
       {"all-reduce-implementation", "algorithm of each dimension"});
+  const auto algorithms = [&](const char* key) {
+    return object.defaulted<std::vector<std::string>>({key, "algorithm of each dimension"}, {});
+  };
+  system.all_gather = algorithms("all-gather-implementation");
+  system.reduce_scatter = algorithms("reduce-scatter-implementation");
+  system.all_to_all = algorithms("all-to-all-implementation");
+  const auto rate = [&](const char* key, const char* what, double unit) -> std::optional<double> {
+    const double value = object.defaulted<double>({key, what}, 0, config::between<double>(0, 1e9));
+    if (value <= 0) return std::nullopt;
+    return value * unit;
+  };
+  system.peak = rate("peak-perf", "TFLOPS of an NPU", 1e12);
+  system.memory = rate("local-mem-bw", "GB/s of an NPU's memory", 1e9);
   object.finish();
   system.notes = object.notes();
   return system;
 }
 
 Value machine_of(const AstraNetwork& network, const std::string& name) {
-  const AstraDimension& dimension = network.dimensions.front();
-  const bool switched = dimension.shape == AstraShape::fabric_switch;
-  const std::string npus =
-      dimension.npus == 1 ? std::string("npu0") : fmt::format("npu[0-{}]", dimension.npus - 1);
-  Value links = Value::array();
-  const auto link = [&](const std::string& from, const std::string& to, const char* pairing) {
-    Value value = Value::object({{"from", from}, {"to", to}, {"pairing", pairing}});
-    value.set("bandwidth_per_direction", sourced(dimension.bandwidth_per_direction, name));
-    value.set("latency", sourced(dimension.latency, name));
-    links.push(std::move(value));
-  };
-  if (switched) {
-    link(npus, "switch", "all");
-  } else if (dimension.shape == AstraShape::fully_connected || dimension.npus <= 3) {
-    link(npus, npus, "all");
-  } else {
-    link(npus, fmt::format("npu[1-{},0]", dimension.npus - 1), "zip");
+  std::int64_t npus = 1, groups = 0;
+  for (const AstraDimension& dimension : network.dimensions) {
+    npus = std::min(npus * dimension.npus, kMostNpus + 1);
   }
-  Value node = Value::object({{"devices", npus}, {"hosts", nullptr}});
-  if (switched) node.set("switches", Value::array({Value::object({{"name", "switch"}})}));
+  for (const AstraDimension& dimension : network.dimensions) groups += npus / dimension.npus;
+  if (npus > kMostNpus || (network.dimensions.size() > 1 && groups > kMostGroups)) {
+    throw std::invalid_argument(fmt::format(
+        "{} groups of NPUs are more than the {} that a machine file lists", groups, kMostGroups));
+  }
+  Value links = Value::array(), switches = Value::array();
+  std::int64_t stride = 1;
+  for (std::size_t d = 0; d < network.dimensions.size(); ++d) {
+    const AstraDimension& dimension = network.dimensions[d];
+    const auto link = [&](const std::string& from, const std::string& to, const char* pairing) {
+      Value value = Value::object({{"from", from}, {"to", to}, {"pairing", pairing}});
+      value.set("bandwidth_per_direction", sourced(dimension.bandwidth_per_direction, name));
+      value.set("latency", sourced(dimension.latency, name));
+      links.push(std::move(value));
+    };
+    for (std::int64_t first = 0; first < npus && dimension.npus > 1; ++first) {
+      if (first / stride % dimension.npus != 0) continue;
+      const std::string group = npus_of(first, stride, dimension.npus, 0);
+      if (dimension.shape == AstraShape::fabric_switch) {
+        const std::string hub = network.dimensions.size() == 1
+                                    ? std::string("switch")
+                                    : fmt::format("switch{}.{}", d, first);
+        switches.push(Value::object({{"name", hub}}));
+        link(group, hub, "all");
+      } else if (dimension.shape == AstraShape::fully_connected || dimension.npus <= 3) {
+        link(group, group, "all");
+      } else {
+        link(group, npus_of(first, stride, dimension.npus, 1), "zip");
+      }
+    }
+    stride *= dimension.npus;
+  }
+  Value node = Value::object(
+      {{"devices", npus == 1 ? std::string("npu0") : fmt::format("npu[0-{}]", npus - 1)},
+       {"hosts", nullptr}});
+  if (!switches.items().empty()) node.set("switches", std::move(switches));
   node.set("links", std::move(links));
   return Value::object({{"schema", "weft.machine/1"},
                         {"name", fmt::format("ASTRA-sim network {}", name)},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +32,12 @@ struct AstraNetwork {
 
 /// How collectives are cut and scheduled.
 struct AstraSystem {
-  std::int64_t splits = 1;              ///< preferred-dataset-splits
-  std::int64_t active_chunks = 1;       ///< active-chunks-per-dimension
-  std::vector<std::string> all_reduce;  ///< algorithm of each dimension
+  std::int64_t splits = 1;         ///< preferred-dataset-splits
+  std::int64_t active_chunks = 1;  ///< active-chunks-per-dimension
+  /// Algorithm of each dimension; empty: ring.
+  std::vector<std::string> all_reduce, all_gather, reduce_scatter, all_to_all;
+  std::optional<double> peak;    ///< operations a second of an NPU, for nodes without a duration
+  std::optional<double> memory;  ///< bytes a second of its memory, likewise
   std::vector<config::ConfigError> notes;
 };
 
@@ -41,7 +45,9 @@ struct AstraSystem {
 [[nodiscard]] AstraNetwork read_astra_network(std::string_view text, const std::string& name);
 [[nodiscard]] AstraSystem read_astra_system(std::string_view text, const std::string& name);
 
-/// Returns a machine file of a network of one dimension, null where ASTRA-sim has no such number.
+/// Returns a machine file of the network, null where ASTRA-sim has no such number: NPUs that differ in
+/// one dimension only are joined by that dimension's links. Throws std::invalid_argument for more
+/// groups of NPUs than a file should list.
 [[nodiscard]] config::Value machine_of(const AstraNetwork& network, const std::string& name);
 
 }  // namespace weft::topology

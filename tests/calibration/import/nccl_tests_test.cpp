@@ -105,7 +105,7 @@ TEST(NcclTests, OutliersCollapseAndMissingRowsAreNamed) {
 }
 
 TEST(NcclTests, WrongResultsAndInconsistentRowsAreLeftOut) {
-  const NcclTestsLog log = log_of("wrong_values.txt");
+  const NcclTestsLog log = log_of("bad_rows.txt");
   const std::vector<std::string> notes = notes_of(log);
   EXPECT_THAT(notes, Contains(HasSubstr("in_place: the result was wrong: left out")));
   EXPECT_THAT(notes, Contains(HasSubstr("busbw 9.99 is not 1.000 times algbw")));

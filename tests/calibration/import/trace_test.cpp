@@ -139,7 +139,7 @@ TEST(Kineto, TruncationIsSaid) {
   EXPECT_TRUE(trace.cut);
   EXPECT_EQ(trace.activities.size(), 2U);
   EXPECT_THAT(said(trace), Contains(HasSubstr("the trace is cut or broken after")));
-  EXPECT_THAT(refused([] { return read_kineto(place("kineto/cut_early.json")); }),
+  EXPECT_THAT(refused([] { return read_kineto(place("kineto/wrong_cut_early.json")); }),
               HasSubstr("cut or broken before its first GPU kernel"));
 }
 
@@ -152,9 +152,9 @@ TEST(Kineto, EventsWithoutTimesAreCountedAndPassedOver) {
 }
 
 TEST(Kineto, TracesWithoutGpusAreRefused) {
-  EXPECT_THAT(refused([] { return read_kineto(place("kineto/no_gpu.json")); }),
+  EXPECT_THAT(refused([] { return read_kineto(place("kineto/wrong_no_gpu.json")); }),
               HasSubstr("no GPU kernel"));
-  EXPECT_THAT(refused([] { return read_kineto(place("kineto/not_json.json")); }),
+  EXPECT_THAT(refused([] { return read_kineto(place("kineto/wrong_not_json.json")); }),
               HasSubstr("cut or broken"));
   EXPECT_THAT(refused([] { return read_kineto(place("kineto/none.json")); }),
               HasSubstr("cannot be opened"));
@@ -189,11 +189,12 @@ TEST(Nsys, DatabasesOfBothNamings) {
 TEST(Nsys, OtherAndBrokenDatabases) {
   EXPECT_THAT(said(read_nsys_sqlite(place("nsys/bad_times.sqlite"))),
               Contains(HasSubstr("1 rows without usable times")));
-  EXPECT_THAT(refused([] { return read_nsys_sqlite(place("nsys/other.sqlite")); }),
+  EXPECT_THAT(refused([] { return read_nsys_sqlite(place("nsys/wrong_other.sqlite")); }),
               HasSubstr("no table of GPU kernels"));
-  EXPECT_THAT(refused([] { return read_nsys_sqlite(place("nsys/empty.sqlite")); }),
+  EXPECT_THAT(refused([] { return read_nsys_sqlite(place("nsys/wrong_empty.sqlite")); }),
               HasSubstr("no GPU activity"));
-  EXPECT_NE(refused([] { return read_nsys_sqlite(place("nsys/cut.sqlite")); }), "not refused");
+  EXPECT_NE(refused([] { return read_nsys_sqlite(place("nsys/wrong_cut.sqlite")); }),
+            "not refused");
 }
 
 TEST(Nsys, TablesWithPreambleAndDeviceNames) {

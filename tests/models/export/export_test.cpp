@@ -207,6 +207,42 @@ TEST(VllmExport, TheThresholdIsTheLeastThatWinsUpToThePlansTokens) {
   EXPECT_THAT(remarks, Contains(HasSubstr("fi_allreduce_fusion_max_size_mb")));
 }
 
+// ---- a scenario that names other tools' files -----------------------------------------------------
+
+Plan plan_of_files(const std::string& model, const std::string& machine) {
+  const std::string text = R"({"schema": "weft.scenario/1", "name": "files", "model": {"ranks": 8,
+      "layout": "tp=8 sp", "phase": "prefill", "tokens": 1024, "schedules": ["serial"],
+      "model": ")" + model +
+                           R"(", "machine": ")" + machine + "\"}}";
+  return make_plan(read_scenario(config::Document::parse(text, "configs/scenarios/files.json")),
+                   {});
+}
+
+TEST(ScenarioFiles, AJobsArgumentsAreItsModel) {
+  const Plan plan = plan_of_files("../imports/llama3-70b.job", "../machines/h200x8.json");
+  ASSERT_EQ(plan.layouts.size(), 1U);
+  EXPECT_EQ(plan.layouts.front().layers.size(),
+            plan_of_files("../models/llama3-70b.json", "../machines/h200x8.json")
+                .layouts.front()
+                .layers.size());
+  EXPECT_EQ(
+      plan.layouts.front().step,
+      plan_of_files("../models/llama3-70b.json", "../machines/h200x8.json").layouts.front().step);
+}
+
+TEST(ScenarioFiles, ADumpOfATopologyIsNoMachine) {
+  for (const char* dump : {"h100x8-topo.txt", "hgx-h100-astra.yml"}) {
+    try {
+      static_cast<void>(
+          plan_of_files("../models/llama3-70b.json", std::string("../imports/") + dump));
+      ADD_FAILURE() << "not refused";
+    } catch (const config::ConfigErrors& errors) {
+      EXPECT_THAT(errors.what(), HasSubstr("another tool's dump of a topology"));
+      EXPECT_THAT(errors.what(), HasSubstr("weft import FILE --complete-from"));
+    }
+  }
+}
+
 // ---- settings and choices ------------------------------------------------------------------------
 
 TEST(TeChoice, SettingsAndSchedulesAreTheInverseOfEachOther) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include "configs/reader/error.hpp"
 #include "configs/reader/json_writer.hpp"
 #include "models/import/astra_program.hpp"
+#include "models/import/chakra.hpp"
 #include "sim/run.hpp"
 
 namespace weft::model {
@@ -32,7 +34,8 @@ AstraSystem validated_system() {
 }
 
 Duration time_of(const AstraNetwork& network, const AstraSystem& system, Bytes message) {
-  const AstraCollective built = astra_all_reduce(network, system, message);
+  const AstraCollective built =
+      astra_collective(network, system, ChakraCollective::all_reduce, message);
   return Duration::from_ps(sim::run(built.machine, built.program, {}, {}).end.ps());
 }
 
@@ -80,18 +83,164 @@ TEST(AstraSim, AnAlgorithmOrANetworkThatIsNotModelledIsNamed) {
   AstraSystem system;
   system.all_reduce = {"doubleBinaryTree"};
   try {
-    static_cast<void>(astra_all_reduce(network_of("hgx_h100.yml"), system, Bytes::from(1024)));
+    static_cast<void>(astra_collective(network_of("hgx_h100.yml"), system,
+                                       ChakraCollective::all_reduce, Bytes::from(1024)));
     ADD_FAILURE();
   } catch (const std::invalid_argument& fault) {
     EXPECT_THAT(fault.what(), HasSubstr("doubleBinaryTree"));
   }
-  EXPECT_THROW(
-      static_cast<void>(astra_all_reduce(network_of("two_dims.yml"), system, Bytes::from(1))),
-      std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(astra_collective(network_of("hgx_h100.yml"), {},
+                                                  ChakraCollective::all_reduce, Bytes())),
+               std::invalid_argument);
+}
+
+/// Two dimensions of n0 rings and n1 by a switch, 100 GB/s a link, 1 us a hop.
+AstraNetwork two_dimensions(std::int64_t n0, std::int64_t n1) {
+  AstraNetwork network;
+  for (const auto& [shape, npus] : {std::pair(topology::AstraShape::ring, n0),
+                                    std::pair(topology::AstraShape::fabric_switch, n1)}) {
+    network.dimensions.push_back({shape, npus, Bandwidth::from_bytes_per_second(100'000'000'000),
+                                  Duration::from_ps(1'000'000)});
+  }
+  return network;
+}
+
+Duration collective_time(const AstraNetwork& network, ChakraCollective op, std::int64_t bytes) {
+  AstraSystem system;
+  const AstraCollective built = astra_collective(network, system, op, Bytes::from(bytes));
+  return Duration::from_ps(sim::run(built.machine, built.program, {}, {}).end.ps());
+}
+
+// A chunk over a ring of n0 (hop l) and a switch of n1 (hops 2 l), links of B bytes a second:
+//   reduce-scatter  (n0-1)(l + S/n0/B) + (n1-1)(2l + S/n0/n1/B)
+//   all-gather      the same backwards, of a shard S/n0/n1 first
+//   all-reduce      scatter in the first, all-reduce in the second, gather in the first.
+TEST(AstraSim, SeveralDimensionsAreGoneThroughInTurn) {
+  const AstraNetwork network = two_dimensions(4, 2);
+  const std::int64_t bytes = 8'000'000, us = 1'000'000;  // 80 us of a link
+  const std::int64_t scatter = 3 * us + 60 * us + 1 * 2 * us + 10 * us;
+  EXPECT_EQ(collective_time(network, ChakraCollective::reduce_scatter, bytes).ps(), scatter);
+  EXPECT_EQ(collective_time(network, ChakraCollective::all_gather, bytes / 8).ps(), scatter);
+  EXPECT_EQ(collective_time(network, ChakraCollective::all_reduce, bytes).ps(), 2 * scatter);
+  // 1/2 of it crosses the switch, and a ring carries it n(n-1)/2 n-ths of the way.
+  EXPECT_EQ(collective_time(network, ChakraCollective::all_to_all, bytes).ps(),
+            6 * us + 120 * us + 1 * 2 * us + 40 * us);
+}
+
+TEST(AstraSim, AnAllReduceIsAScatterAndAGather) {
+  AstraNetwork network = network_of("hgx_h100.yml");
+  for (const std::int64_t npus : {2, 3, 8}) {
+    network.dimensions[0].npus = npus;
+    const std::int64_t bytes = 1 << 20;
+    EXPECT_NEAR(static_cast<double>(
+                    collective_time(network, ChakraCollective::all_reduce, bytes * npus).ps()),
+                static_cast<double>(
+                    collective_time(network, ChakraCollective::reduce_scatter, bytes * npus).ps() +
+                    collective_time(network, ChakraCollective::all_gather, bytes).ps()),
+                2.0);
+  }
+}
+
+// ---- Chakra --------------------------------------------------------------------------------------
+
+ChakraTrace chakra(const std::string& name) {
+  return read_chakra(config::read_text("tests/fuzz/corpus/chakra/" + name, Bytes::from(1 << 20)),
+                     name);
+}
+
+std::string chakra_fault(const std::string& name) {
+  try {
+    static_cast<void>(chakra(name));
+  } catch (const config::ConfigErrors& errors) {
+    return errors.what();
+  }
+  return "not refused";
+}
+
+TEST(Chakra, EverySpellingIsTheSameTrace) {
+  const ChakraTrace binary = chakra("layer.et");
+  EXPECT_EQ(binary.version, "0.0.4");
+  ASSERT_EQ(binary.nodes.size(), 4U);
+  EXPECT_EQ(binary.nodes[0].id, 0U);  // is not written in protobuf
+  EXPECT_EQ(binary.nodes[0].kind, ChakraKind::compute);
+  EXPECT_EQ(binary.nodes[0].duration.ps(), 5'000'000);
+  EXPECT_EQ(binary.nodes[1].collective, ChakraCollective::all_reduce);
+  EXPECT_EQ(binary.nodes[1].bytes, 4'000'000);
+  EXPECT_EQ(binary.nodes[1].dimensions, std::vector<bool>{true});
+  EXPECT_EQ(binary.nodes[2].operations, 3'000'000'000);
+  EXPECT_EQ(binary.nodes[3].needs, (std::vector<std::uint64_t>{1, 2}));
+  for (const char* name : {"layer_camel.json", "layer_snake.json", "layer_flat.json"}) {
+    const ChakraTrace text = chakra(name);
+    ASSERT_EQ(text.nodes.size(), binary.nodes.size()) << name;
+    for (std::size_t i = 0; i < text.nodes.size(); ++i) {
+      EXPECT_EQ(text.nodes[i].id, binary.nodes[i].id) << name;
+      EXPECT_EQ(text.nodes[i].kind, binary.nodes[i].kind) << name;
+      EXPECT_EQ(text.nodes[i].needs, binary.nodes[i].needs) << name;
+      EXPECT_EQ(text.nodes[i].duration, binary.nodes[i].duration) << name;
+      EXPECT_EQ(text.nodes[i].operations, binary.nodes[i].operations) << name;
+      EXPECT_EQ(text.nodes[i].bytes, binary.nodes[i].bytes) << name;
+      EXPECT_EQ(text.nodes[i].collective, binary.nodes[i].collective) << name;
+    }
+  }
+}
+
+TEST(Chakra, AFileThatEndsEarlyIsSaid) {
+  for (const char* name : {"cut.et", "cut.json"}) {
+    const ChakraTrace cut = chakra(name);
+    EXPECT_EQ(cut.nodes.size(), 2U);
+    ASSERT_EQ(cut.notes.size(), 1U);
+    EXPECT_THAT(cut.notes[0].message, HasSubstr("the file ends inside"));
+  }
+}
+
+TEST(Chakra, WhatIsNoTraceIsRefused) {
+  EXPECT_THAT(chakra_fault("wrong_pytorch.json"), HasSubstr("an execution trace of PyTorch"));
+  EXPECT_THAT(chakra_fault("wrong_circle.json"), HasSubstr("2 nodes need each other in a circle"));
+  EXPECT_THAT(chakra_fault("wrong_missing.json"), HasSubstr("node 1 needs node 7, which is not"));
+  const std::string kinds = chakra_fault("wrong_kinds.json");
+  EXPECT_THAT(kinds, HasSubstr("node 1: there is no type 12"));
+  EXPECT_THAT(kinds, HasSubstr("node 2: GATHER cannot be run"));
+  EXPECT_THAT(kinds, HasSubstr("node 3: there is no collective \"ALL_SUM\""));
+  EXPECT_THAT(kinds, HasSubstr("node 4: comm_size -1 is no size"));
+  EXPECT_THAT(chakra_fault("wrong_text.et"), HasSubstr("no Chakra trace"));
+}
+
+// On 2 NPUs by a switch: node 0 computes 5 us, then an all-reduce of 4 MB, 2 x 2 us of latency and
+// 40 us of a link, beside node 2, whose 3e9 operations at 1e14 a second take 30 us; node 3, 1 us,
+// follows both.
+TEST(Chakra, ComputeAndCollectivesRunBesideEachOther) {
+  AstraNetwork network = two_dimensions(4, 2);
+  network.dimensions.erase(network.dimensions.begin());
+  AstraSystem system;
+  system.peak = 1e14;
+  system.memory = 1e15;
+  const AstraTrace run = astra_trace(network, system, {chakra("layer.et")});
+  EXPECT_EQ(run.compute.ps(), 36'000'000);
+  EXPECT_EQ(sim::run(run.machine, run.program, {}, {}).end.ps(), (5 + 44 + 1) * 1'000'000);
+  ASSERT_EQ(run.notes.size(), 1U);
+  EXPECT_THAT(run.notes[0], HasSubstr("all 2 NPUs run it"));
+  system.peak.reset();
+  EXPECT_THROW(static_cast<void>(astra_trace(network, system, {chakra("layer.et")})),
+               std::invalid_argument);
+}
+
+// NPU 0 computes 5 us and sends 1 MB, 10 us of a link after 2 us; NPU 1 receives and computes 3 us.
+TEST(Chakra, MessagesMeet) {
+  AstraNetwork network = two_dimensions(4, 2);
+  network.dimensions.erase(network.dimensions.begin());
+  const AstraTrace run = astra_trace(network, {}, {chakra("send.json"), chakra("receive.json")});
+  EXPECT_EQ(sim::run(run.machine, run.program, {}, {}).end.ps(), (5 + 2 + 10 + 3) * 1'000'000);
+  for (const auto& traces :
+       {std::vector{chakra("send.json")}, std::vector{chakra("send.json"), chakra("send.json")},
+        std::vector{chakra("layer.et"), chakra("send.json")}, std::vector(3, chakra("layer.et"))}) {
+    AstraSystem system;
+    system.peak = system.memory = 1e14;
+    EXPECT_THROW(static_cast<void>(astra_trace(network, system, traces)), std::invalid_argument);
+  }
 }
 
 TEST(AstraSim, NetworksOfEveryShapeBecomeMachines) {
-  for (const char* name : {"hgx_h100.yml", "ring.yml", "full.yml"}) {
+  for (const char* name : {"hgx_h100.yml", "ring.yml", "full.yml", "two_dims.yml"}) {
     const std::string text = config::to_json(topology::machine_of(network_of(name), name));
     EXPECT_THAT(text, HasSubstr("weft.machine/1"));
   }

@@ -81,7 +81,7 @@ TEST(LaunchArguments, ArraysCommentsDefaultsAndVariables) {
 }
 
 TEST(LaunchArguments, LaterOnesTakeThePlaceOfEarlierOnes) {
-  const LaunchArguments read = launch("override.job");
+  const LaunchArguments read = launch("wrong_override.job");
   EXPECT_EQ(read.find("tensor_model_parallel_size")->value, "4");
   EXPECT_EQ(read.find("hidden_size")->value, "1024");
   EXPECT_THAT(lines_of(read.notes),
@@ -104,7 +104,7 @@ TEST(LaunchArguments, HydraAndYaml) {
 }
 
 TEST(LaunchArguments, TextWithoutAnyIsRefused) {
-  EXPECT_THAT(refusal_of([] { return launch("nothing.txt"); }),
+  EXPECT_THAT(refusal_of([] { return launch("wrong_nothing.txt"); }),
               HasSubstr("no argument is in this text"));
 }
 

@@ -80,16 +80,17 @@ TEST(TpOverlap, DefaultsAndUnknownSettingsAreSaid) {
 }
 
 TEST(TpOverlap, IllegalSettingsAreAllRefusedAtOnce) {
-  EXPECT_THAT(overlap_errors("illegal.yaml"),
+  EXPECT_THAT(overlap_errors("wrong_illegal.yaml"),
               ElementsAre(HasSubstr("illegal.yaml:1:1: pipeline cannot gather: qkv_fprop"),
                           HasSubstr("illegal.yaml:4:1: num_splits belongs to pipeline"),
                           HasSubstr("illegal.yaml:7:1: fc2_fprop has nothing to run beside it"),
                           HasSubstr("illegal.yaml:9:1: fc1_wgrad cannot be external"),
                           HasSubstr("num_sm 64 is not between 1 and 32"),
                           HasSubstr("atomic_gemm does not go with bulk")));
-  EXPECT_THAT(overlap_errors("illegal_pair.yaml"),
+  EXPECT_THAT(overlap_errors("wrong_illegal_pair.yaml"),
               ElementsAre(HasSubstr("atomic_gemm of qkv_fprop and of proj_fprop differ")));
-  EXPECT_THAT(overlap_errors("twice.yaml"), ElementsAre(HasSubstr("qkv_fprop is there twice")));
+  EXPECT_THAT(overlap_errors("wrong_twice.yaml"),
+              ElementsAre(HasSubstr("qkv_fprop is there twice")));
 }
 
 TEST(TpOverlap, WrongWordsGetHints) {
