@@ -345,12 +345,9 @@ ImportedModel read_hf_config(const config::Document& document) {
 
 ImportedModel read_hf_config(const std::filesystem::path& file) {
   const config::ParseOptions options{.dialect = config::Dialect::tolerant};
-  const std::string text = config::read_text(file, options.max_size);
-  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  const bool object = first != text.npos && (text[first] == '{' || text[first] == '[');
-  if (object || !looks_like_launch_arguments(text))
-    return read_hf_config(config::Document::parse(text, file.string(), options));
-  const LaunchArguments arguments = read_launch_arguments(text, file.string());
+  if (!is_launch_file(file)) return read_hf_config(config::Document::load(file, options));
+  const LaunchArguments arguments =
+      read_launch_arguments(config::read_text(file, options.max_size), file.string());
   const MegatronJob job = megatron_job(arguments);
   ImportedModel imported = read_hf_config(
       config::Document::parse(config::to_json(model_of(job, arguments)), file.string(), options));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
 #include <set>
 
 #include <fmt/format.h>
@@ -274,6 +275,16 @@ bool looks_like_launch_arguments(std::string_view text) {
     if (text.find(sign) != text.npos) return true;
   }
   return false;
+}
+
+bool is_launch_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string head(std::size_t{64} << 10, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  const std::size_t first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  const bool json = first != head.npos && (head[first] == '{' || head[first] == '[');
+  return !json && looks_like_launch_arguments(head);
 }
 
 LaunchArguments read_launch_arguments(std::string_view text, const std::string& name) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ struct LaunchArguments {
 
 /// Returns whether the text looks like a job of Megatron-LM or NeMo.
 [[nodiscard]] bool looks_like_launch_arguments(std::string_view text);
+
+/// Returns whether the first 64 KiB of a file look like such a job, and not like JSON.
+[[nodiscard]] bool is_launch_file(const std::filesystem::path& file);
 
 /// Reads the text; throws config::ConfigErrors if no argument is in it.
 [[nodiscard]] LaunchArguments read_launch_arguments(std::string_view text, const std::string& name);

@@ -8,6 +8,7 @@
 
 #include "configs/reader/document.hpp"
 #include "configs/reader/fingerprint.hpp"
+#include "models/import/launch_args.hpp"
 #include "models/planner/ground.hpp"
 #include "models/planner/scenario_names.hpp"
 
@@ -106,11 +107,9 @@ Value value_of(const ModelScenario& model) {
 }
 
 std::string print_of(const std::filesystem::path& file, config::Dialect dialect) {
-  // A model may be given by the arguments of a job, which are no JSON.
-  const std::string text = config::read_text(file, config::ParseOptions().max_size);
-  const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  if (dialect == config::Dialect::tolerant && first != text.npos && text[first] != '{')
-    return config::fingerprint(std::string_view(text));
+  if (dialect == config::Dialect::tolerant && is_launch_file(file))
+    return config::fingerprint(
+        std::string_view(config::read_text(file, config::ParseOptions().max_size)));
   return config::fingerprint(config::Document::load(file, {.dialect = dialect}).root());
 }
 

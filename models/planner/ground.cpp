@@ -2,6 +2,7 @@
 #include "models/planner/ground.hpp"
 
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,10 +19,13 @@ namespace {
 
 /// Dumps say what is joined to what, and neither devices nor latencies: importing one asks for them.
 void refuse_dumps(const std::string& machine_file) {
-  const std::string text = config::read_text(machine_file, Bytes::from(std::int64_t{32} << 20));
+  std::ifstream in(machine_file, std::ios::binary);
+  std::string text(std::size_t{64} << 10, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
   const std::size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   const bool xml = first != text.npos && text[first] == '<';
-  const bool json = first != text.npos && text[first] == '{';
+  const bool json = first != text.npos && (text[first] == '{' || text[first] == '[');
   if (json || !(xml || topology::looks_like_topo_matrix(text) ||
                 topology::looks_like_astra_network(text))) {
     return;
