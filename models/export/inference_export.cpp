@@ -14,6 +14,7 @@
 #include "sim/controls.hpp"
 #include "sim/run.hpp"
 #include "sim/units/check.hpp"
+#include "sim/units/format.hpp"
 
 namespace weft::model {
 namespace {
@@ -59,6 +60,37 @@ FluxEntry entry_of(const BoundaryPlan& planned, const Site& site) {
   entry.cluster = {kernel.cluster_m, kernel.cluster_n, 1};
   entry.tile = {kernel.tile_m, kernel.tile_n, kernel.tile_k};
   return entry;
+}
+
+/// The tile of our own table that FLUX has and the product takes the least time with; `entry` as it is
+/// where there is none.
+FluxEntry with_own_tile(const FluxEntry& entry, const BoundaryPlan& planned, const Site& site,
+                        std::vector<std::string>& remarks) {
+  const FusedView view(planned.boundary, *fused_pair(planned.boundary));
+  const GemmProblem problem{
+      entry.m, entry.n, entry.k, view.work.x.element, view.work.y.element, GemmLibrary::ours};
+  const Duration predicted = flagged_cost(view, site).time;
+  FluxEntry best = entry;
+  Duration least;
+  for (const GemmTile& tile : gemm_tiles(site.profile, GemmLibrary::ours)) {
+    FluxEntry other = entry;
+    other.cluster = {tile.cluster_m, tile.cluster_n, 1};
+    other.tile = {tile.tile_m, tile.tile_n, tile.tile_k};
+    if (!faults_of(other).empty()) continue;
+    const Duration time = gemm_cost(site.profile, problem, site.sms(0), tile).time;
+    if (least == Duration() || time < least) {
+      least = time;
+      best = other;
+    }
+  }
+  if (least > Duration()) {
+    remarks.push_back(fmt::format(
+        "{}: predicted with tiles of {} x {}, which FLUX does not have; with {} x {} the product "
+        "alone takes {} and not {}",
+        planned.figures.boundary, entry.tile[0], entry.tile[1], best.tile[0], best.tile[1], least,
+        predicted));
+  }
+  return best;
 }
 
 /// The time of the plan's commonest layer at so many tokens of one sequence.
@@ -122,8 +154,12 @@ std::vector<FluxEntry> flux_entries_of(const Plan& plan, std::vector<std::string
                                     layout.site->profile.gpu.architecture));
       continue;
     }
-    const FluxEntry entry = entry_of(planned, *layout.site);
-    const std::vector<std::string> faults = faults_of(entry);
+    FluxEntry entry = entry_of(planned, *layout.site);
+    std::vector<std::string> faults = faults_of(entry);
+    if (!faults.empty()) {
+      entry = with_own_tile(entry, planned, *layout.site, remarks);
+      faults = faults_of(entry);
+    }
     if (faults.empty()) {
       entries.push_back(entry);
     } else {

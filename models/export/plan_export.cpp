@@ -93,6 +93,9 @@ Exported arguments(const Plan& plan, const LayoutPlan& layout, bool nemo) {
             boundary.figures.boundary, schedule));
       }
       settings.emplace_back(nemo ? "ub_tp_comm_overlap" : "tp_comm_overlap", on);
+      result.remarks.push_back(
+          fmt::format("methods and their settings are in the file of te-yaml, for {}",
+                      nemo ? "model.ub_tp_comm_overlap_cfg" : "--tp-comm-overlap-cfg"));
       if (gathers_serial)
         settings.emplace_back(nemo ? "tp_comm_overlap_ag" : "disable_tp_comm_overlap_ag",
                               nemo ? "False" : "");
@@ -198,6 +201,18 @@ const std::vector<ExportFormatName>& export_formats() {
       {"vllm", ExportFormat::vllm, "--config of vLLM: async TP and from how many tokens"},
   };
   return formats;
+}
+
+std::vector<std::string> schedules_of(ExportFormat format) {
+  std::string_view prefix = "te.";
+  if (format == ExportFormat::vllm) return {};
+  if (format == ExportFormat::flux) prefix = "flux.";
+  if (format == ExportFormat::nccl_env) prefix = "nccl.";
+  std::vector<std::string> names = {"serial"};
+  for (const Schedule* schedule : all_schedules()) {
+    if (schedule->info().name.starts_with(prefix)) names.push_back(schedule->info().name);
+  }
+  return names;
 }
 
 std::vector<std::string> header_of(const Plan& plan) {

@@ -22,6 +22,9 @@ struct ExportFormatName {
 };
 [[nodiscard]] const std::vector<ExportFormatName>& export_formats();
 
+/// The schedules that the system of a format can run, by name; empty: any.
+[[nodiscard]] std::vector<std::string> schedules_of(ExportFormat format);
+
 struct Exported {
   std::string text;
   std::vector<std::string> remarks;  ///< picks that the system has no word for

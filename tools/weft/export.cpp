@@ -75,7 +75,15 @@ ExitCode export_file(const ExportOptions& options, Context& context) {
   }
   const std::string text = config::read_text(options.file, kLargestConfig);
   if (model::looks_like_tp_overlap(text)) return convert(text, options, format, context);
-  const model::Scenario scenario = load_scenario(options.file, options.pinned, context);
+  model::Scenario scenario = load_scenario(options.file, options.pinned, context);
+  if (auto* whole = std::get_if<model::ModelScenario>(&scenario.what);
+      whole != nullptr && whole->schedules.empty()) {
+    whole->schedules = model::schedules_of(format);
+    if (!whole->schedules.empty()) {
+      context.err << fmt::format("note: chosen from what that system runs: {}\n",
+                                 fmt::join(whole->schedules, ", "));
+    }
+  }
   if (std::holds_alternative<model::PipelineScenario>(scenario.what)) {
     throw UsageError("a pipeline of given durations has no schedule to export");
   }

@@ -125,7 +125,8 @@ void read_back(const std::string& text, ExportFormat format, const Plan& plan) {
 // they write (CheckFailure), the readers refuse what is illegal.
 TEST(PlanExport, EveryPickIsWrittenLegallyAndReadBackAsItWas) {
   std::size_t files = 0, products = 0;
-  for (const Plan* plan : {&forward_plan(), &backward_plan()}) {
+  const Plan without = planned("prefill", "tp=2", R"(["serial"])");
+  for (const Plan* plan : {&forward_plan(), &backward_plan(), &without}) {
     const LayoutPlan& layout = plan->layouts.front();
     for (std::size_t b = 0; b < layout.boundaries.size(); ++b) {
       for (const Schedule* schedule : all_schedules()) {
@@ -160,6 +161,15 @@ TEST(PlanExport, EveryFileBeginsWithThePlansHashAndItsPredictedGain) {
     EXPECT_THAT(text, HasSubstr("predicted gain")) << format.name;
     read_back(text, format.format, forward_plan());
   }
+}
+
+TEST(PlanExport, ASystemsSchedulesAreItsOwnAndTheUnfusedOne) {
+  EXPECT_THAT(schedules_of(ExportFormat::te_yaml),
+              testing::ElementsAre("serial", "te.atomic_gemm", "te.bulk", "te.external",
+                                   "te.pipeline", "te.ring_exchange"));
+  EXPECT_THAT(schedules_of(ExportFormat::flux),
+              testing::ElementsAre("serial", "flux.ag_gemm", "flux.gemm_rs"));
+  EXPECT_THAT(schedules_of(ExportFormat::vllm), IsEmpty());
 }
 
 TEST(PlanExport, ABoundaryAloneIsNoPlanForVllm) {
