@@ -3,176 +3,41 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
+#include <optional>
 
 #include <fmt/core.h>
 
 #include "kernels/shapes/choose.hpp"
 #include "kernels/shapes/table.hpp"
+#include "models/cost/gemm_pricer.hpp"
 
 namespace weft::model {
 
+SmBudget SmBudget::of(const GpuFigures& gpu, std::int64_t sms) {
+  SmBudget budget = of(gpu.sms.value);
+  if (gpu.sms_per_gpc) budget.sms_per_gpc = gpu.sms_per_gpc->value;
+  budget.most = sms;
+  return budget;
+}
+
 std::int64_t SmBudget::sms() const {
-  return std::accumulate(sms_per_gpc.begin(), sms_per_gpc.end(), std::int64_t{0});
+  const auto all = std::accumulate(sms_per_gpc.begin(), sms_per_gpc.end(), std::int64_t{0});
+  return most > 0 ? std::min(most, all) : all;
 }
 
 std::int64_t SmBudget::resident_ctas(std::int64_t cluster) const {
   std::int64_t clusters = 0;
   for (const int sms : sms_per_gpc) clusters += sms / cluster;
+  if (most > 0) clusters = std::min(clusters, most / cluster);
   return clusters * cluster;
 }
 
 namespace {
 
-/// A candidate in plain numbers, seconds and bytes; the chosen one becomes a GemmCost.
-struct Priced {
-  const GemmTile* kernel = nullptr;
-  std::int64_t split = 1, tiles = 0, resident = 0, waves = 0, steps = 0;
-  double prologue = 0, main_loop = 0, epilogue = 0, reduction = 0;
-  double clock = 1, hbm_bytes = 0, l2_bytes = 0, time = std::numeric_limits<double>::infinity();
-};
-
-double seconds(Duration time) {
+double seconds_of(Duration time) {
   return static_cast<double>(time.ps()) * 1e-12;
 }
-/// Up to the next picosecond; a thousandth of one is the rounding of doubles, not time.
-Duration rounded_up(double time) {
-  const double ps = std::ceil(time * 1e12 - 1e-3);
-  if (!(ps < 9e18)) throw std::overflow_error("a GEMM that takes more than 104 days");
-  return Duration::from_ps(static_cast<std::int64_t>(ps));
-}
-double per_second(Bandwidth rate) {
-  return static_cast<double>(rate.bytes_per_second());
-}
-
-class Pricer {
- public:
-  Pricer(const Profile& profile, const GemmProblem& problem, const SmBudget& budget)
-      : profile_(profile), problem_(problem), budget_(budget) {
-    if (!profile.gemm) {
-      throw MissingConstant(fmt::format("profile \"{}\" has no GEMM constants", profile.name));
-    }
-    const double sms = static_cast<double>(profile.gpu.sms.value);
-    const auto& g = *profile.gemm;
-    sm_rate_ = static_cast<double>(profile.matrix_rate(problem.input).value.flops_per_second()) /
-               sms * g.matrix_efficiency.value;
-    hbm_rate_ = per_second(profile.gpu.hbm.value) * g.hbm_efficiency.value;
-    l2_rate_ = per_second(profile.gpu.l2.value) * g.l2_efficiency.value;
-    in_ = bits_of(problem.input) / 8.0;
-    out_ = bits_of(problem.output) / 8.0;
-  }
-
-  [[nodiscard]] Priced price(const GemmTile& kernel, std::int64_t split) const {
-    const auto& g = *profile_.gemm;
-    Priced p;
-    p.kernel = &kernel;
-    p.split = split;
-    const std::int64_t cluster = kernel.cluster_m * kernel.cluster_n;
-    p.resident = budget_.resident_ctas(cluster);
-    if (p.resident == 0) return p;
-    // Clusters are whole: a tile beyond the edge still holds its CTA.
-    const std::int64_t rows =
-        divide_up(divide_up(problem_.m, kernel.tile_m), kernel.cluster_m) * kernel.cluster_m;
-    const std::int64_t columns =
-        divide_up(divide_up(problem_.n, kernel.tile_n), kernel.cluster_n) * kernel.cluster_n;
-    p.tiles = rows * columns * split;
-    p.waves = waves_of(p.tiles, p.resident);
-    p.steps = divide_up(problem_.k, kernel.tile_k * split);
-
-    const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
-    const double tk = static_cast<double>(kernel.tile_k);
-    const double busy_ctas = static_cast<double>(std::min(p.tiles, p.resident));
-    const double l2_step =
-        (tm / static_cast<double>(kernel.cluster_n) + tn / static_cast<double>(kernel.cluster_m)) *
-        tk * in_;
-    const double matrix = 2 * tm * tn * tk / sm_rate_;
-    const double step = std::max(matrix + seconds(g.step.value), l2_step * busy_ctas / l2_rate_);
-    p.prologue = seconds(g.prologue.value);
-    p.main_loop = static_cast<double>(p.steps) * step;
-    const double store = tm * tn * (split == 1 ? out_ : 4.0);
-    p.epilogue = g.epilogue_exposed.value * store * busy_ctas / hbm_rate_;
-    if (split > 1) {
-      const double partials = static_cast<double>(problem_.m) * static_cast<double>(problem_.n) *
-                              4 * static_cast<double>(split);
-      p.reduction = p.prologue + partials / l2_rate_;
-    }
-    p.hbm_bytes = hbm_bytes(kernel, p);
-    p.l2_bytes = l2_step * static_cast<double>(p.steps) + store;
-
-    const double tile = p.prologue + p.main_loop + p.epilogue;
-    const double compute = static_cast<double>(p.waves) * tile;
-    const double memory = p.hbm_bytes / hbm_rate_;
-    const double busy = static_cast<double>(p.tiles) / static_cast<double>(profile_.gpu.sms.value) *
-                        static_cast<double>(p.steps) * matrix / std::max(compute, memory);
-    p.clock = 1 - (1 - g.sustained_clock.value) * std::min(1.0, busy);
-    p.time = seconds(g.start.value) + std::max(compute / p.clock, memory) + p.reduction;
-    return p;
-  }
-
-  /// Bytes that HBM sees. A wave covers r x c tiles, as square as it can be; rows of A stay in the L2 while a
-  /// band of r tiles is walked if they fill no more than half of it; A and B are read once if both fit.
-  [[nodiscard]] double hbm_bytes(const GemmTile& kernel, const Priced& p) const {
-    const double m = static_cast<double>(problem_.m), n = static_cast<double>(problem_.n);
-    const double k = static_cast<double>(problem_.k);
-    const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
-    const double output = m * n * out_ + (p.split > 1 ? m * n * 8 : 0);
-    const double once = (m + n) * k * in_;
-    const double half_l2 = static_cast<double>(profile_.gpu.l2_size.value.count()) / 2;
-    if (once <= half_l2) return once + output;
-    const double together = static_cast<double>(p.resident);
-    const double band = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
-    const double across = together * tm / band * tn;
-    const double bands = std::ceil(m / band);
-    const bool band_stays = band * k * in_ <= half_l2;
-    const double loads = (bands * n + (band_stays ? 1.0 : std::ceil(n / across)) * m) * k * in_;
-    return std::max(once, loads) + output;
-  }
-
-  [[nodiscard]] GemmCost finish(const Priced& p, std::string choice) const {
-    const auto& g = *profile_.gemm;
-    GemmCost cost;
-    cost.kernel = *p.kernel;
-    cost.split_k = p.split;
-    cost.footprint = {
-        .threads = static_cast<int>(p.kernel->threads),
-        .registers = static_cast<int>(p.kernel->threads * p.kernel->registers_per_thread),
-        .shared_memory = p.kernel->shared_memory};
-    cost.tiles = p.tiles;
-    cost.resident = p.resident;
-    cost.grid = p.kernel->persistent ? std::min(p.tiles, p.resident) : p.tiles;
-    cost.waves = p.waves;
-    cost.k_steps = p.steps;
-    cost.start = g.start.value;
-    cost.clock = p.clock;
-    cost.prologue = rounded_up(p.prologue / p.clock);
-    cost.main_loop = rounded_up(p.main_loop / p.clock);
-    cost.epilogue = rounded_up(p.epilogue / p.clock);
-    cost.reduction = rounded_up(p.reduction);
-    const double tiles = static_cast<double>(p.tiles);
-    cost.hbm_per_tile = Bytes::from(static_cast<std::int64_t>(std::ceil(p.hbm_bytes / tiles)));
-    cost.l2_per_tile = Bytes::from(static_cast<std::int64_t>(std::ceil(p.l2_bytes)));
-    // From the rounded parts, so that a simulated run of the tiles alone agrees to the picosecond.
-    cost.time = cost.start +
-                std::max(cost.tile_time() * cost.waves, rounded_up(p.hbm_bytes / hbm_rate_)) +
-                cost.reduction;
-    // What the search left to its limit says nothing alone: the clock took the rest.
-    cost.source = weaker(weaker(g.sustained_clock.source.kind, g.prologue.source.kind),
-                         p.kernel->source.kind);
-    // The rows that constants are fitted to are of 2-byte floats (calibration/fit/gemm_fit.hpp).
-    if (problem_.input != DType::bf16 && problem_.input != DType::fp16) {
-      cost.source = SourceKind::assumed;
-    }
-    cost.choice = std::move(choice);
-    return cost;
-  }
-
- private:
-  const Profile& profile_;
-  const GemmProblem& problem_;
-  const SmBudget& budget_;
-  double sm_rate_ = 1, hbm_rate_ = 1, l2_rate_ = 1, in_ = 2, out_ = 2;
-};
 
 void check(const GemmProblem& problem, const SmBudget& budget) {
   if (problem.m >= 1 && problem.n >= 1 && problem.k >= 1 && budget.sms() >= 1) return;
@@ -197,7 +62,98 @@ GemmTile from_table(const kernels::shapes::Tile& tile) {
           .registers_per_thread = tile.registers() / tile.threads(),
           .shared_memory = Bytes::from(tile.shared_bytes()),
           .persistent = true,
+          .overlaps_epilogue = tile.split == kernels::shapes::Split::turns,
+          .split_k = tile.split_k,
           .source = {SourceKind::measured, "kernels/shapes, compiled as declared"}};
+}
+
+/// The kernel and split with the least modelled time, first of equals.
+PricedGemm cheapest(const std::vector<GemmTile>& tiles, const GemmProblem& problem,
+                    const GemmPricer& pricer) {
+  PricedGemm best;
+  for (const GemmTile& kernel : tiles) {
+    for (const std::int64_t split : {1, 2, 4, 8}) {
+      // The library splits K only where whole tiles leave SMs idle and each part still has a loop to run.
+      if (split > kernel.split_k || (split > 1 && problem.k < split * 8 * kernel.tile_k)) break;
+      const PricedGemm now = pricer.price(kernel, split);
+      if (now.time < best.time) best = now;
+      if (now.tiles > now.resident) break;
+    }
+  }
+  return best;
+}
+
+GemmTile kernel_of(const MeasuredProduct& row, const Profile& profile) {
+  GemmTile tile;
+  for (const GemmTile& known : profile.gemm->tiles) {
+    if (known.tile_m != row.tile_m || known.tile_n != row.tile_n) continue;
+    tile = known;
+    if (known.cluster_m == row.cluster_m && known.cluster_n == row.cluster_n) break;
+  }
+  tile.tile_m = row.tile_m;
+  tile.tile_n = row.tile_n;
+  tile.tile_k = row.tile_k;
+  tile.stages = row.stages;
+  tile.cluster_m = row.cluster_m;
+  tile.cluster_n = row.cluster_n;
+  return tile;
+}
+
+struct FromMeasured {
+  PricedGemm priced;
+  std::string choice;
+};
+
+/// The price carried over from measured rows of the same N, K and SM count; none where there are none, or
+/// where the problem lies more than twice beyond them.
+std::optional<FromMeasured> between_measured(const Profile& profile, const GemmProblem& problem,
+                                             const SmBudget& budget, const GemmPricer& pricer) {
+  const bool two_bytes = problem.input == DType::bf16 || problem.input == DType::fp16;
+  if (!two_bytes || problem.output != problem.input || problem.power_limited) return std::nullopt;
+  const auto grid = std::find_if(
+      profile.gemm->measured.begin(), profile.gemm->measured.end(), [&](const auto& one) {
+        return one.library == problem.library && one.n == problem.n && one.k == problem.k &&
+               one.sms == budget.sms() && !one.rows.empty();
+      });
+  if (grid == profile.gemm->measured.end()) return std::nullopt;
+  const auto above =
+      std::lower_bound(grid->rows.begin(), grid->rows.end(), problem.m,
+                       [](const MeasuredProduct& row, std::int64_t m) { return row.m < m; });
+  if (above != grid->rows.end() && above->m == problem.m) {
+    const PricedGemm priced = pricer.price(kernel_of(*above, profile), above->split_k);
+    if (priced.resident == 0) return std::nullopt;
+    return FromMeasured{pricer.stretched(priced, seconds_of(above->time)),
+                        "measured: " + describe(priced.kernel, priced.split)};
+  }
+  std::vector<const MeasuredProduct*> around;
+  if (above != grid->rows.begin()) around.push_back(&*(above - 1));
+  if (above != grid->rows.end()) around.push_back(&*above);
+  // How far a neighbour is, in octaves of m.
+  const auto octaves = [&](const MeasuredProduct& row) {
+    return std::abs(std::log2(static_cast<double>(row.m) / static_cast<double>(problem.m)));
+  };
+  if (around.size() == 1 && octaves(*around[0]) > 1) return std::nullopt;
+  double weights = 0, log_ratio = 0;
+  PricedGemm best;
+  for (const MeasuredProduct* row : around) {
+    GemmProblem there = problem;
+    there.m = row->m;
+    const GemmTile kernel = kernel_of(*row, profile);
+    const PricedGemm modelled = GemmPricer(profile, there, budget).price(kernel, row->split_k);
+    if (modelled.resident == 0) return std::nullopt;
+    const double weight = 1 / octaves(*row);
+    weights += weight;
+    log_ratio += weight * std::log(seconds_of(row->time) / modelled.time);
+    const PricedGemm here = pricer.price(kernel, row->split_k);
+    if (here.time < best.time) best = here;
+  }
+  // Far from both neighbours the library has another kernel by then: what the model would choose.
+  const PricedGemm modelled = cheapest(profile.gemm->tiles, problem, pricer);
+  if (modelled.time < best.time) best = modelled;
+  if (best.resident == 0) return std::nullopt;
+  const double ratio = std::exp(log_ratio / weights);
+  return FromMeasured{pricer.stretched(best, best.time * ratio),
+                      "carried over from the measured grid: " + describe(best.kernel, best.split)};
 }
 
 }  // namespace
@@ -214,8 +170,8 @@ std::vector<GemmTile> gemm_tiles(const Profile& profile, GemmLibrary library) {
 GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmBudget& budget,
                    const GemmTile& kernel, std::int64_t split_k) {
   check(problem, budget);
-  const Pricer pricer(profile, problem, budget);
-  const Priced priced = pricer.price(kernel, split_k);
+  const GemmPricer pricer(profile, problem, budget);
+  const PricedGemm priced = pricer.price(kernel, split_k);
   if (priced.resident == 0) {
     throw std::domain_error(fmt::format("no cluster of {} CTAs fits the {} SMs that are free",
                                         kernel.cluster_m * kernel.cluster_n, budget.sms()));
@@ -225,7 +181,7 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
 
 GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmBudget& budget) {
   check(problem, budget);
-  const Pricer pricer(profile, problem, budget);
+  const GemmPricer pricer(profile, problem, budget);
   if (problem.library == GemmLibrary::ours) {
     namespace shapes = kernels::shapes;
     const int chosen =
@@ -236,23 +192,17 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
     return pricer.finish(pricer.price(tile, entry.split_k),
                          "our chooser's fewest cycles: " + describe(tile, entry.split_k));
   }
-  Priced best;
-  for (const GemmTile& kernel : profile.gemm->tiles) {
-    for (const std::int64_t split : {1, 2, 4, 8}) {
-      // The library splits K only where whole tiles leave SMs idle and each part still has a loop to run.
-      if (split > 1 && problem.k < split * 8 * kernel.tile_k) break;
-      const Priced now = pricer.price(kernel, split);
-      if (now.time < best.time) best = now;
-      if (now.tiles > now.resident) break;
-    }
+  if (const auto measured = between_measured(profile, problem, budget, pricer)) {
+    return pricer.finish(measured->priced, measured->choice);
   }
-  if (best.kernel == nullptr) {
+  const PricedGemm best = cheapest(profile.gemm->tiles, problem, pricer);
+  if (best.resident == 0) {
     throw MissingConstant(
         fmt::format("profile \"{}\" lists no kernel of its GEMM library that fits {} SMs",
                     profile.name, budget.sms()));
   }
   return pricer.finish(
-      best, "least modelled time of the library's tiles: " + describe(*best.kernel, best.split));
+      best, "least modelled time of the library's tiles: " + describe(best.kernel, best.split));
 }
 
 }  // namespace weft::model

@@ -2,16 +2,22 @@
 // What a GEMM costs, from its tiles up: C[M,N] = A[M,K] x B[K,N].
 //
 //   tiles   = ceil(M/tm) ceil(N/tn) split,  waves = ceil(tiles / resident CTAs)
-//   step    = max(2 tm tn tk / (matrix rate of an SM * efficiency) + issue,
-//                 (tm/cn + tn/cm) tk bytes * CTAs / L2 rate)
-//   tile    = prologue + ceil(K / (tk split)) step + epilogue_exposed * output store at the HBM rate
-//   time    = start + max(waves * tile / clock, HBM bytes / HBM rate) + split-K reduction
-//   clock   = 1 - (1 - sustained) * share of the time that the matrix units are busy
+//   step    = | matrix, L2, latency, HBM |_8 : the greatest, rounded where two meet
+//     matrix  = 2 tm tn tk / (matrix rate of an SM * efficiency) + issue
+//     L2      = ((tm/cn + tn/cm) tk bytes * CTAs + what HBM brings in) / L2 rate
+//     latency = load latency / stages
+//     HBM     = HBM bytes of the product / HBM rate / (waves * steps)
+//     L2 of our kernels + overhang * CTAs / SMs where they load rows beyond the edge
+//   tile    = prologue + ceil(K / (tk split)) step + epilogue_exposed * output store at an SM's HBM share
+//   time    = start + waves * tile / clock + split-K reduction
+//   clock   = 1 - (1 - sustained) * (share of the time that the matrix units are busy)^exponent
 //
 // A kernel fills waves, so time steps with ceil(tiles/SMs) and does not scale with the SM count.
 // HBM bytes follow from the tile order: a wave is walked as a block as square as it can be made,
-// and what the L2 keeps is not read again. Ignored: ramps of the clock in time, and the difference
-// between libraries' epilogues.
+// and what the L2 keeps is not read again. Where a profile corrects a kernel, its multiplications and
+// loads take a factor, and its prologue and start are its own. Kernels whose consumers take turns hide the epilogue.
+// Where the profile has a grid of measured rows for N, K and the SM count, the model only carries
+// the ratio measured over modelled from row to row. Ignored: ramps of the clock in time.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +31,24 @@
 
 namespace weft::model {
 
-enum class GemmLibrary : std::uint8_t { cublaslt, ours };
-
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
   DType input = DType::bf16;
   DType output = DType::bf16;
   GemmLibrary library = GemmLibrary::cublaslt;
+  /// Whether the device has been busy for so long that its power limit sets the clock.
+  bool power_limited = false;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
 /// The SMs that a kernel may use, by GPC: a cluster must fit inside one.
 struct SmBudget {
   std::vector<int> sms_per_gpc;
+  std::int64_t most = 0;  ///< that the kernel may fill, wherever they are; 0: all
   /// All SMs of the pool, GPCs unknown: one group.
-  static SmBudget of(std::int64_t sms) { return {{static_cast<int>(sms)}}; }
+  static SmBudget of(std::int64_t sms) { return {{static_cast<int>(sms)}, 0}; }
+  /// `sms` of a profile's device, by GPC where it knows them.
+  static SmBudget of(const GpuFigures& gpu, std::int64_t sms);
   [[nodiscard]] std::int64_t sms() const;
   /// CTAs resident at one CTA an SM when they come in clusters of `cluster`.
   [[nodiscard]] std::int64_t resident_ctas(std::int64_t cluster) const;
@@ -80,8 +89,9 @@ constexpr std::int64_t waves_of(std::int64_t tiles, std::int64_t sms) {
                                  std::int64_t split_k = 1);
 
 /// The kernel that the problem's library is modelled to choose: the least cost over its tile table,
-/// first of equals. For cuBLASLt split-K counts {1, 2, 4, 8} are tried; our own kernels do not
-/// split.
+/// first of equals; our own kernels are chosen as they choose themselves. For cuBLASLt split-K counts
+/// {1, 2, 4, 8} are tried. Between measured rows of its N, K and SM count it is one of the two
+/// neighbours' kernels, and on such a row the time is the measured one.
 [[nodiscard]] GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem,
                                  const SmBudget& budget);
 

@@ -4,6 +4,7 @@
 #include "configs/reader/strict_object.hpp"
 #include "models/profile/json.hpp"
 #include "models/profile/names.hpp"
+#include "models/profile/product_rows.hpp"
 
 namespace weft::model {
 
@@ -47,6 +48,8 @@ GpuFigures read_gpu(StrictObject& object) {
   GpuFigures gpu;
   gpu.architecture = object.required<std::string>({"architecture", "the compute architecture"});
   gpu.sms = whole(object, {"sms", "SMs, or whatever the device's compute units are called"});
+  gpu.sms_per_gpc = object.optional<Sourced<std::vector<int>>>(
+      {"sms_per_gpc", "SMs of each GPC: a cluster must fit inside one"});
   gpu.matrix = object.required_list({"matrix", "matrix rates by dtype"}, read_matrix_rate);
   gpu.vector_fp32 = object.required<Sourced<FlopRate>>(
       {"vector_fp32", "rate of fp32 outside the matrix units"}, above(FlopRate{}));
@@ -87,6 +90,8 @@ CopyEngineCosts read_copy_engine(StrictObject& object) {
   costs.start = duration(object, {"start", "cost of one copy beside its bytes"});
   costs.rate = rate(object, {"rate", "alone"});
   costs.duplex_rate = rate(object, {"duplex_rate", "while the other direction runs too"});
+  costs.paired_rate = object.optional<Sourced<Bandwidth>>(
+      {"paired_rate", "of each of two copies the same way at once"}, above(Bandwidth{}));
   return costs;
 }
 
@@ -100,6 +105,10 @@ SmCopyCosts read_sm_copy(StrictObject& object) {
                                                    at_least(Duration()));
   costs.duplex_cap = object.optional<Sourced<Bandwidth>>(
       {"duplex_cap", "payload that CTAs move while others move as much the other way"});
+  costs.sum_per_cta = object.optional<Sourced<Bandwidth>>(
+      {"sum_per_cta", "payload that one CTA adds to what is there"}, above(Bandwidth{}));
+  costs.sum_cap = object.optional<Sourced<Bandwidth>>(
+      {"sum_cap", "payload that any number of CTAs adds"}, above(Bandwidth{}));
   return costs;
 }
 
@@ -120,9 +129,21 @@ GemmTile read_tile(StrictObject& object) {
   tile.shared_memory =
       object.required<Bytes>({"shared_memory", "shared memory of a CTA"}, at_least(Bytes{}));
   tile.persistent = object.required<bool>({"persistent", "whether a CTA goes on to further tiles"});
+  tile.overlaps_epilogue = object.defaulted<bool>(
+      {"overlaps_epilogue", "whether a tile is stored under the next one's K loop"}, false);
+  tile.split_k = object.defaulted<std::int64_t>(
+      {"split_k", "most parts of K that this kernel runs in"}, 8, positive);
   tile.source =
       object.required_object({"source", "where the kernel was seen"}, config::detail::read_source);
   return tile;
+}
+
+OwnGemmConstants read_own(StrictObject& object) {
+  OwnGemmConstants own;
+  own.start = duration(object, {"start", "a launch measured alone"});
+  own.epilogue_exposed = share(
+      object, {"epilogue_exposed", "share of a tile's store that the next tile does not hide"}, 10);
+  return own;
 }
 
 GemmConstants read_gemm(StrictObject& object) {
@@ -138,6 +159,19 @@ GemmConstants read_gemm(StrictObject& object) {
   gemm.l2_efficiency = efficiency(object, {"l2_efficiency", "of the L2's bandwidth"}, 2);
   gemm.sustained_clock = efficiency(
       object, {"sustained_clock", "clock with the matrix units always busy, over boost clock"}, 1);
+  gemm.power_limited_clock =
+      efficiency(object, {"power_limited_clock", "the same once the power limit sets it"}, 1);
+  gemm.load_latency =
+      duration(object, {"load_latency", "of an operand stage; stages in flight share it"});
+  gemm.split_reduction =
+      duration(object, {"split_reduction", "of joining parts of K, beside their bytes"});
+  gemm.overhang_step = duration(
+      object, {"overhang_step", "of a K step's loads with rows beyond the edge, all SMs loading"});
+  gemm.power_exponent =
+      share(object, {"power_exponent", "how steeply the clock falls as more units are busy"}, 10);
+  gemm.own = object.optional_object({"own", "what weft's own kernels have otherwise"}, read_own);
+  gemm.corrections = read_corrections(object);
+  gemm.measured = read_measured(object);
   gemm.tiles = object.required_list({"tiles", "kernels that the library can choose"}, read_tile,
                                     at_least(std::size_t{1}));
   return gemm;
@@ -223,6 +257,10 @@ FamilyError read_error(StrictObject& object) {
   error.p95 = object.required<double>({"p95", "95th percentile of the error's size"}, fraction);
   error.worst = object.required<double>({"worst", "largest error"}, fraction);
   error.bias = object.required<double>({"bias", "mean error with its sign"});
+  error.low =
+      object.defaulted<double>({"low", "measured over predicted: 5th percentile"}, 1.0, above(0.0));
+  error.high = object.defaulted<double>({"high", "measured over predicted: 95th percentile"}, 1.0,
+                                        above(0.0));
   error.source = object.required_object({"source", "the rows"}, config::detail::read_source);
   return error;
 }

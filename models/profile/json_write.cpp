@@ -2,6 +2,7 @@
 #include "configs/reader/codec.hpp"
 #include "models/profile/json.hpp"
 #include "models/profile/names.hpp"
+#include "models/profile/product_rows.hpp"
 
 namespace weft::model {
 
@@ -22,19 +23,19 @@ Value list(const std::vector<T>& items, Write write) {
 }
 
 Value write_gpu(const GpuFigures& gpu) {
-  return Value::object({{"architecture", gpu.architecture},
-                        {"sms", to_value(gpu.sms)},
-                        {"matrix", list(gpu.matrix,
-                                        [](const MatrixRate& rate) {
-                                          return Value::object({{"dtype", to_value(rate.dtype)},
-                                                                {"peak", to_value(rate.peak)}});
-                                        })},
-                        {"vector_fp32", to_value(gpu.vector_fp32)},
-                        {"hbm", to_value(gpu.hbm)},
-                        {"hbm_size", to_value(gpu.hbm_size)},
-                        {"l2", to_value(gpu.l2)},
-                        {"l2_size", to_value(gpu.l2_size)},
-                        {"link_per_direction", to_value(gpu.link_per_direction)}});
+  Value value = Value::object({{"architecture", gpu.architecture}, {"sms", to_value(gpu.sms)}});
+  if (gpu.sms_per_gpc) value.set("sms_per_gpc", to_value(*gpu.sms_per_gpc));
+  value.set(
+      "matrix", list(gpu.matrix, [](const MatrixRate& rate) {
+        return Value::object({{"dtype", to_value(rate.dtype)}, {"peak", to_value(rate.peak)}});
+      }));
+  value.set("vector_fp32", to_value(gpu.vector_fp32));
+  value.set("hbm", to_value(gpu.hbm));
+  value.set("hbm_size", to_value(gpu.hbm_size));
+  value.set("l2", to_value(gpu.l2));
+  value.set("l2_size", to_value(gpu.l2_size));
+  value.set("link_per_direction", to_value(gpu.link_per_direction));
+  return value;
 }
 
 Value write_control(const ControlCosts& control) {
@@ -51,6 +52,27 @@ Value write_control(const ControlCosts& control) {
                         {"launch_jitter", to_value(control.launch_jitter)}});
 }
 
+Value write_copy_engine(const CopyEngineCosts& costs) {
+  Value value = Value::object({{"path", to_value(costs.path)},
+                               {"start", to_value(costs.start)},
+                               {"rate", to_value(costs.rate)},
+                               {"duplex_rate", to_value(costs.duplex_rate)}});
+  if (costs.paired_rate) value.set("paired_rate", to_value(*costs.paired_rate));
+  return value;
+}
+
+Value write_sm_copy(const SmCopyCosts& costs) {
+  Value value = Value::object({{"path", to_value(costs.path)},
+                               {"per_cta", to_value(costs.per_cta)},
+                               {"cap", to_value(costs.cap)},
+                               {"threads", to_value(costs.threads)}});
+  if (costs.start) value.set("start", to_value(*costs.start));
+  if (costs.duplex_cap) value.set("duplex_cap", to_value(*costs.duplex_cap));
+  if (costs.sum_per_cta) value.set("sum_per_cta", to_value(*costs.sum_per_cta));
+  if (costs.sum_cap) value.set("sum_cap", to_value(*costs.sum_cap));
+  return value;
+}
+
 Value write_tile(const GemmTile& tile) {
   return Value::object({{"m", tile.tile_m},
                         {"n", tile.tile_n},
@@ -62,19 +84,35 @@ Value write_tile(const GemmTile& tile) {
                         {"registers_per_thread", tile.registers_per_thread},
                         {"shared_memory", to_value(tile.shared_memory)},
                         {"persistent", tile.persistent},
+                        {"overlaps_epilogue", tile.overlaps_epilogue},
+                        {"split_k", tile.split_k},
                         {"source", source_value(tile.source)}});
 }
 
 Value write_gemm(const GemmConstants& gemm) {
-  return Value::object({{"start", to_value(gemm.start)},
-                        {"prologue", to_value(gemm.prologue)},
-                        {"step", to_value(gemm.step)},
-                        {"matrix_efficiency", to_value(gemm.matrix_efficiency)},
-                        {"epilogue_exposed", to_value(gemm.epilogue_exposed)},
-                        {"hbm_efficiency", to_value(gemm.hbm_efficiency)},
-                        {"l2_efficiency", to_value(gemm.l2_efficiency)},
-                        {"sustained_clock", to_value(gemm.sustained_clock)},
-                        {"tiles", list(gemm.tiles, write_tile)}});
+  Value value = Value::object({{"start", to_value(gemm.start)},
+                               {"prologue", to_value(gemm.prologue)},
+                               {"step", to_value(gemm.step)},
+                               {"matrix_efficiency", to_value(gemm.matrix_efficiency)},
+                               {"epilogue_exposed", to_value(gemm.epilogue_exposed)},
+                               {"load_latency", to_value(gemm.load_latency)},
+                               {"split_reduction", to_value(gemm.split_reduction)},
+                               {"overhang_step", to_value(gemm.overhang_step)},
+                               {"hbm_efficiency", to_value(gemm.hbm_efficiency)},
+                               {"l2_efficiency", to_value(gemm.l2_efficiency)},
+                               {"sustained_clock", to_value(gemm.sustained_clock)},
+                               {"power_exponent", to_value(gemm.power_exponent)},
+                               {"power_limited_clock", to_value(gemm.power_limited_clock)}});
+  if (gemm.own) {
+    value.set("own", Value::object({{"start", to_value(gemm.own->start)},
+                                    {"epilogue_exposed", to_value(gemm.own->epilogue_exposed)}}));
+  }
+  if (!gemm.corrections.empty()) {
+    value.set("corrections", write_corrections(gemm.corrections));
+  }
+  value.set("tiles", list(gemm.tiles, write_tile));
+  if (!gemm.measured.empty()) value.set("measured", write_measured(gemm.measured));
+  return value;
 }
 
 Value write_protocol(const ProtocolCosts& costs) {
@@ -102,21 +140,8 @@ config::Value to_value(const Profile& profile) {
                                {"description", profile.description},
                                {"gpu", write_gpu(profile.gpu)},
                                {"control", write_control(profile.control)}});
-  value.set("copy_engines", list(profile.copy_engines, [](const CopyEngineCosts& costs) {
-              return Value::object({{"path", to_value(costs.path)},
-                                    {"start", to_value(costs.start)},
-                                    {"rate", to_value(costs.rate)},
-                                    {"duplex_rate", to_value(costs.duplex_rate)}});
-            }));
-  value.set("sm_copies", list(profile.sm_copies, [](const SmCopyCosts& costs) {
-              Value one = Value::object({{"path", to_value(costs.path)},
-                                         {"per_cta", to_value(costs.per_cta)},
-                                         {"cap", to_value(costs.cap)},
-                                         {"threads", to_value(costs.threads)}});
-              if (costs.start) one.set("start", to_value(*costs.start));
-              if (costs.duplex_cap) one.set("duplex_cap", to_value(*costs.duplex_cap));
-              return one;
-            }));
+  value.set("copy_engines", list(profile.copy_engines, write_copy_engine));
+  value.set("sm_copies", list(profile.sm_copies, write_sm_copy));
   if (profile.gemm) value.set("gemm", write_gemm(*profile.gemm));
   value.set("attention", list(profile.attention, [](const AttentionConstants& attention) {
               return Value::object({{"head_dim", attention.head_dim},
@@ -154,6 +179,8 @@ config::Value to_value(const Profile& profile) {
                                     {"p95", error.p95},
                                     {"worst", error.worst},
                                     {"bias", error.bias},
+                                    {"low", error.low},
+                                    {"high", error.high},
                                     {"source", source_value(error.source)}});
             }));
   return value;

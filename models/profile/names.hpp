@@ -42,6 +42,12 @@ struct EnumNames<model::InterferingAccess> {
 };
 
 template <>
+struct EnumNames<model::GemmLibrary> {
+  static constexpr std::pair<std::string_view, model::GemmLibrary> names[] = {
+      {"cublaslt", model::GemmLibrary::cublaslt}, {"weft", model::GemmLibrary::ours}};
+};
+
+template <>
 struct EnumNames<model::CollectiveAlgorithm> {
   using A = model::CollectiveAlgorithm;
   static constexpr std::pair<std::string_view, A> names[] = {{"ring", A::ring},

@@ -23,6 +23,10 @@ std::string_view name_of(CopyPath path) {
   return "unknown";
 }
 
+std::string_view name_of(GemmLibrary library) {
+  return library == GemmLibrary::ours ? "weft" : "cublaslt";
+}
+
 std::string_view name_of(CollectiveAlgorithm algorithm) {
   switch (algorithm) {
     case CollectiveAlgorithm::ring:

@@ -41,6 +41,8 @@ struct MatrixRate {
 struct GpuFigures {
   std::string architecture;  ///< "sm_90", "sm_100", "ascend-910", ...
   Sourced<std::int64_t> sms;
+  std::optional<Sourced<std::vector<int>>>
+      sms_per_gpc{};  ///< where clusters must fit; none: unknown
   std::vector<MatrixRate> matrix;
   Sourced<FlopRate> vector_fp32;
   Sourced<Bandwidth> hbm;
@@ -81,6 +83,7 @@ struct CopyEngineCosts {
   Sourced<Duration> start;
   Sourced<Bandwidth> rate;
   Sourced<Bandwidth> duplex_rate;
+  std::optional<Sourced<Bandwidth>> paired_rate{};  ///< of each of two copies the same way at once
   friend bool operator==(const CopyEngineCosts&, const CopyEngineCosts&) = default;
 };
 
@@ -94,6 +97,8 @@ struct SmCopyCosts {
   std::optional<Sourced<Duration>> start = {};
   /// What all CTAs reach while others move as much the other way: reads queue behind writes.
   std::optional<Sourced<Bandwidth>> duplex_cap = {};
+  /// The same where what arrives is added to what is there: payload of the sum.
+  std::optional<Sourced<Bandwidth>> sum_per_cta = {}, sum_cap = {};
   friend bool operator==(const SmCopyCosts&, const SmCopyCosts&) = default;
 };
 
@@ -104,8 +109,53 @@ struct GemmTile {
   std::int64_t threads = 0, registers_per_thread = 0;
   Bytes shared_memory;
   bool persistent = true;
+  /// Consumers take turns at tiles of their own, so that a tile is stored under the next one's K loop.
+  bool overlaps_epilogue = false;
+  std::int64_t split_k = 1;  ///< most parts of K that this kernel was seen to run in
   Source source;
   friend bool operator==(const GemmTile&, const GemmTile&) = default;
+};
+
+/// The kernel libraries of products: the vendor's, and kernels/sm90.
+enum class GemmLibrary : std::uint8_t { cublaslt, ours };
+[[nodiscard]] std::string_view name_of(GemmLibrary library);
+
+/// What one kernel has otherwise than its extents say.
+struct KernelCorrection {
+  GemmLibrary library = GemmLibrary::cublaslt;
+  std::int64_t tile_m = 0, tile_n = 0, cluster_m = 1, cluster_n = 1, split_k = 1;
+  std::int64_t products = 0;  ///< that it was fitted to
+  double step = 1;            ///< factor of the multiplications of a K step
+  double traffic = 1;         ///< factor of its loads
+  Duration turn;              ///< from one tile to the next, in place of the prologue
+  Duration start;             ///< in place of the library's
+  Source source;
+  friend bool operator==(const KernelCorrection&, const KernelCorrection&) = default;
+};
+
+/// One product as it was measured, and the kernel that ran.
+struct MeasuredProduct {
+  std::int64_t m = 0;
+  Duration time;
+  std::int64_t tile_m = 0, tile_n = 0, tile_k = 64, stages = 1, cluster_m = 1, cluster_n = 1;
+  std::int64_t split_k = 1;
+  friend bool operator==(const MeasuredProduct&, const MeasuredProduct&) = default;
+};
+
+/// A grid of rows of one N, K and SM count, by rising m: it overrides the model between its rows.
+struct MeasuredProducts {
+  GemmLibrary library = GemmLibrary::cublaslt;
+  std::int64_t n = 0, k = 0, sms = 0;
+  std::vector<MeasuredProduct> rows;
+  Source source;
+  friend bool operator==(const MeasuredProducts&, const MeasuredProducts&) = default;
+};
+
+/// What our own kernels have otherwise than the library's.
+struct OwnGemmConstants {
+  Sourced<Duration> start;
+  Sourced<double> epilogue_exposed;
+  friend bool operator==(const OwnGemmConstants&, const OwnGemmConstants&) = default;
 };
 
 /// GEMM: equation and meaning in models/cost/gemm.hpp.
@@ -116,10 +166,19 @@ struct GemmConstants {
   Sourced<double> matrix_efficiency;  ///< of the peak, at full clock, inside the K loop
   Sourced<double>
       epilogue_exposed;  ///< share of a tile's output store that the next tile does not hide
+  Sourced<Duration> load_latency;     ///< of an operand stage; the stages in flight share it
+  Sourced<Duration> split_reduction;  ///< of joining parts of K, beside their bytes
+  Sourced<Duration> overhang_step;    ///< of loading rows beyond the edge, a K step
   Sourced<double> hbm_efficiency;
   Sourced<double> l2_efficiency;
   Sourced<double> sustained_clock;  ///< clock with the matrix units always busy, over boost clock
-  std::vector<GemmTile> tiles;      ///< the library's; our own come from kernels/shapes
+  Sourced<double> power_exponent;   ///< how steeply the clock falls as more units are busy
+  /// The same once work has run for so long that the power limit sets it.
+  Sourced<double> power_limited_clock;
+  std::optional<OwnGemmConstants> own;
+  std::vector<KernelCorrection> corrections;
+  std::vector<MeasuredProducts> measured;
+  std::vector<GemmTile> tiles;  ///< the library's; our own come from kernels/shapes
   friend bool operator==(const GemmConstants&, const GemmConstants&) = default;
 };
 
@@ -205,6 +264,7 @@ struct FamilyError {
   std::string family;  ///< "nccl >= 1 MB", "gemm bf16", ...
   std::int64_t rows = 0;
   double median = 0, p95 = 0, worst = 0, bias = 0;  ///< fractions of the measured time
+  double low = 1, high = 1;  ///< measured over predicted: 90 % of rows lie between
   Source source;
   friend bool operator==(const FamilyError&, const FamilyError&) = default;
 };

@@ -2,6 +2,8 @@
 // Closed forms and laws of the GEMM cost.
 #include "models/cost/gemm.hpp"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "kernels/shapes/choose.hpp"
@@ -41,6 +43,8 @@ Profile with_gemm() {
   gemm.hbm_efficiency = given(1.0);
   gemm.l2_efficiency = given(1.0);
   gemm.sustained_clock = given(1.0);
+  gemm.power_exponent = given(1.0);
+  gemm.power_limited_clock = given(1.0);
   gemm.tiles = {square_tile(128), square_tile(64)};
   profile.gemm = gemm;
   profile.gpu.l2 = given(4000_TBps);
@@ -187,6 +191,116 @@ TEST(Gemm, MissingConstantsAreNamed) {
                MissingConstant);
   EXPECT_THROW((void)gemm_cost(with_gemm(), {.m = 0, .n = 1, .k = 1}, SmBudget::of(1)),
                std::domain_error);
+}
+
+// One wave of one K step, where loads, not multiplications, set the step: the stages in flight share the latency.
+TEST(Gemm, StagesInFlightShareTheLatencyOfLoads) {
+  Profile profile = with_gemm();
+  profile.gemm->load_latency = given(1_ms);
+  for (const std::int64_t stages : {2, 4, 8}) {
+    GemmTile tile = square_tile(128);
+    tile.stages = stages;
+    const GemmCost cost =
+        gemm_cost(profile, {.m = 128, .n = 128, .k = 64}, SmBudget::of(100), tile);
+    EXPECT_EQ(cost.main_loop, Duration::from_ps(1'000'000'000 / stages)) << stages;
+  }
+}
+
+TEST(Gemm, TilesThatAreComputedInTurnsHideTheirStore) {
+  Profile profile = with_gemm();
+  profile.gemm->epilogue_exposed = given(1.0);
+  const GemmProblem problem{.m = 1280, .n = 1280, .k = 640};
+  GemmTile tile = square_tile(128);
+  const GemmCost shown = gemm_cost(profile, problem, SmBudget::of(100), tile);
+  tile.overlaps_epilogue = true;
+  const GemmCost hidden = gemm_cost(profile, problem, SmBudget::of(100), tile);
+  EXPECT_GT(shown.epilogue, Duration());
+  EXPECT_EQ(hidden.epilogue, Duration());
+  EXPECT_EQ(hidden.time + shown.epilogue * shown.waves, shown.time);
+}
+
+// All 100 SMs multiply all the time: the clock is the sustained one, and the power limit's where work goes on.
+TEST(Gemm, ClockIsTheSustainedOneOfADeviceThatOnlyMultiplies) {
+  Profile profile = with_gemm();
+  profile.gemm->sustained_clock = given(0.8);
+  profile.gemm->power_limited_clock = given(0.5);
+  profile.gemm->power_exponent = given(2.0);
+  GemmProblem problem{.m = 1280, .n = 1280, .k = 6400};
+  const auto clock = [&](std::int64_t sms) {
+    return gemm_cost(profile, problem, SmBudget::of(sms), square_tile(128)).clock;
+  };
+  EXPECT_NEAR(clock(100), 0.8, 1e-6);
+  EXPECT_NEAR(clock(50), 1 - 0.2 * 0.25, 1e-6);  // half of the units: a quarter of the drop
+  problem.power_limited = true;
+  EXPECT_NEAR(clock(100), 0.5, 1e-6);
+}
+
+Profile with_grid() {
+  Profile profile = with_gemm();
+  profile.gemm->tiles = {square_tile(128)};
+  const auto row = [](std::int64_t m, Duration time) {
+    return MeasuredProduct{m, time, 128, 128, 64, 4, 1, 1, 1};
+  };
+  profile.gemm->measured = {{GemmLibrary::cublaslt,
+                             1280,
+                             6400,
+                             100,
+                             {row(1280, 30_us), row(2560, 60_us)},
+                             {SourceKind::measured, "test"}}};
+  return profile;
+}
+
+TEST(GemmGrid, OnAMeasuredRowTheTimeIsTheMeasuredOne) {
+  const Profile profile = with_grid();
+  for (const auto& [m, time] : {std::pair{1280, 30_us}, {2560, 60_us}}) {
+    const GemmCost cost = gemm_cost(profile, {.m = m, .n = 1280, .k = 6400}, SmBudget::of(100));
+    EXPECT_NEAR(ratio(cost.time, time), 1, 1e-6) << m;
+    EXPECT_EQ(cost.time, cost.start + cost.tile_time() * cost.waves);
+  }
+}
+
+// Both rows are off by a factor of their own; between them it is the geometric mean, weighted by nearness.
+TEST(GemmGrid, BetweenRowsTheRatioOfMeasuredOverModelledIsCarriedOver) {
+  const Profile profile = with_grid();
+  const auto modelled = [&](std::int64_t m) {
+    return gemm_cost(profile, {.m = m, .n = 1280, .k = 6400}, SmBudget::of(100), square_tile(128))
+        .time;
+  };
+  const double low = ratio(30_us, modelled(1280)), high = ratio(60_us, modelled(2560));
+  const std::int64_t between = 1810;  // half an octave from both
+  const GemmCost cost = gemm_cost(profile, {.m = between, .n = 1280, .k = 6400}, SmBudget::of(100));
+  EXPECT_NEAR(ratio(cost.time, modelled(between)), std::sqrt(low * high), 1e-3);
+}
+
+TEST(GemmGrid, ElsewhereTheModelSpeaksAlone) {
+  Profile bare = with_grid();
+  const Profile grid = bare;
+  bare.gemm->measured.clear();
+  const auto same = [&](const GemmProblem& problem, std::int64_t sms) {
+    return gemm_cost(grid, problem, SmBudget::of(sms)).time ==
+           gemm_cost(bare, problem, SmBudget::of(sms)).time;
+  };
+  EXPECT_FALSE(same({.m = 1280, .n = 1280, .k = 6400}, 100));
+  EXPECT_TRUE(same({.m = 1280, .n = 1280, .k = 6400}, 99));
+  EXPECT_TRUE(same({.m = 1280, .n = 1280, .k = 6464}, 100));
+  EXPECT_TRUE(
+      same({.m = 6400, .n = 1280, .k = 6400}, 100));  // more than an octave beyond the last row
+  EXPECT_TRUE(same({.m = 1280, .n = 1280, .k = 6400, .library = GemmLibrary::ours}, 100));
+}
+
+// A correction is one kernel's: twice the multiplications of its K step, and its own start.
+TEST(GemmCorrection, IsOfItsKernelAlone) {
+  Profile profile = with_gemm();
+  const GemmProblem problem{.m = 1280, .n = 1280, .k = 6400};
+  const auto cost = [&](std::int64_t edge) {
+    return gemm_cost(profile, problem, SmBudget::of(100), square_tile(edge));
+  };
+  const GemmCost plain = cost(128), other = cost(64);
+  profile.gemm->corrections = {
+      {GemmLibrary::cublaslt, 128, 128, 1, 1, 1, 9, 2.0, 1.0, Duration(), 5_us, {}}};
+  EXPECT_EQ(cost(128).main_loop, plain.main_loop * 2);
+  EXPECT_EQ(cost(128).start, 5_us);
+  EXPECT_EQ(cost(64).time, other.time);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST(Profiles, AssumedNumbersAreListedByPointer) {
     return std::any_of(assumed.begin(), assumed.end(),
                        [&](const auto& use) { return use.json_pointer == pointer; });
   };
-  EXPECT_TRUE(has("/control/launch_jitter"));
+  EXPECT_TRUE(has("/control/graph_launch"));
   EXPECT_FALSE(has("/control/launch"));
 }
 
@@ -67,6 +67,40 @@ TEST(Profiles, WhatIsWrongIsSaidAtOnce) {
     EXPECT_NE(what.find("colectives"), std::string::npos) << what;
     EXPECT_NE(what.find("event_hop"), std::string::npos) << what;
   }
+}
+
+std::string errors_of(const Profile& profile, const std::string& from, const std::string& to) {
+  std::string text = config::to_json(to_value(profile), config::Layout::compact);
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  try {
+    (void)read_profile(config::Document::parse(text, "rows.json"));
+  } catch (const config::ConfigErrors& errors) {
+    return errors.what();
+  }
+  return "no error";
+}
+
+TEST(ProfileRows, BadRowsAreNamedByTheirFields) {
+  using namespace literals;
+  Profile profile = load_profile("configs/profiles/h200-sxm.json");
+  const MeasuredProduct row{1024, 55_us, 128, 168, 64, 5, 4, 2, 1};
+  MeasuredProduct next = row;
+  next.m = 2048;
+  const Source source{SourceKind::measured, "test"};
+  profile.gemm->measured = {{GemmLibrary::cublaslt, 1280, 8192, 66, {row, next}, source}};
+  profile.gemm->corrections = {
+      {GemmLibrary::cublaslt, 64, 48, 1, 4, 1, 6, 0.9, 1.1, 500_ns, 4_us, source}};
+  const auto expect = [&](const char* from, const char* to, const char* what) {
+    const std::string said = errors_of(profile, from, to);
+    EXPECT_NE(said.find(what), std::string::npos) << said;
+  };
+  expect("8192,66,2048,\"55 us\"", "8192,66,2048,55", "/gemm/measured/0/rows/1/5");
+  expect("8192,66,2048,", "8192,66,1024,", "M does not rise at 1024 of N 1280, K 8192 on 66 SMs");
+  expect("128,168,64,5,4,2,1]", "128,168,64,5,4,2]", "a row has 13 fields, not 12");
+  expect("64,48,1,4,1,6,0.9", "64,48,1,4,1,6,90.0", "/gemm/corrections/0/rows/0/7");
+  expect("[\"cublaslt\",64", "[\"cublas\",64", "/gemm/corrections/0/rows/0/0");
 }
 
 // More bytes never take less time, whatever the library chooses on the way; and no message is carried faster
@@ -93,15 +127,16 @@ TEST(Profiles, CollectivesAreMonotoneInBytesAndWithinTheLink) {
   }
 }
 
-// What one H200 took for [8192, 3584] x [3584, 8192] in bf16 by cuBLASLt told to use so many SMs; none of it
-// was fitted. The price goes with the waves, not with the SM count.
+// What one H200 took for [8192, 3584] x [3584, 8192] in bf16 by cuBLASLt told to use so many SMs; none of it was
+// fitted. The price goes with the waves, not with the SM count. Products that were fitted rest after each
+// repetition and these did not: the clock makes up to a seventh.
 TEST(Profiles, GemmOfH200FollowsTheSmCount) {
   const Profile profile = load_profile("configs/profiles/h200-sxm.json");
   const std::pair<int, double> seen[] = {{132, 628}, {128, 622}, {124, 639}, {120, 703},
                                          {112, 743}, {96, 849},  {66, 1126}, {33, 2181}};
   for (const auto& [sms, us] : seen) {
     const GemmCost cost = gemm_cost(profile, {.m = 8192, .n = 8192, .k = 3584}, SmBudget::of(sms));
-    EXPECT_NEAR(static_cast<double>(cost.time.ps()) * 1e-6 / us, 1.0, 0.08) << sms;
+    EXPECT_NEAR(static_cast<double>(cost.time.ps()) * 1e-6 / us, 1.0, 0.14) << sms;
   }
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The equation of gemm.hpp, for one problem on one device: prices kernels in plain numbers, and makes a
+// GemmCost of the one that was taken.
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "models/cost/gemm.hpp"
+
+namespace weft::model {
+
+/// A candidate in seconds and bytes.
+struct PricedGemm {
+  GemmTile kernel;
+  std::int64_t split = 1, tiles = 0, resident = 0, waves = 0, steps = 0;
+  double prologue = 0, main_loop = 0, epilogue = 0, reduction = 0, start = 0;
+  double clock = 1, hbm_bytes = 0, l2_bytes = 0, time = std::numeric_limits<double>::infinity();
+};
+
+class GemmPricer {
+ public:
+  /// Throws MissingConstant if the profile has no GEMM constants.
+  GemmPricer(const Profile& profile, const GemmProblem& problem, const SmBudget& budget);
+
+  /// The time is infinite where no cluster of the kernel fits.
+  [[nodiscard]] PricedGemm price(const GemmTile& kernel, std::int64_t split) const;
+  /// The same with its work stretched or shrunk so that the whole takes `seconds`.
+  [[nodiscard]] PricedGemm stretched(PricedGemm priced, double seconds) const;
+  [[nodiscard]] GemmCost finish(const PricedGemm& priced, std::string choice) const;
+
+ private:
+  [[nodiscard]] double hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const;
+  [[nodiscard]] const KernelCorrection* correction(const GemmTile& kernel,
+                                                   std::int64_t split) const;
+
+  const Profile& profile_;
+  const GemmProblem& problem_;
+  const SmBudget& budget_;
+  double sm_rate_ = 1, hbm_rate_ = 1, l2_rate_ = 1, in_ = 2, out_ = 2;
+};
+
+}  // namespace weft::model
