@@ -43,6 +43,13 @@ CommunicationKernel::CommunicationKernel(LayerProgram& program, int rank, const 
       kernel_(new_kernel(program, ctas, costs_, label)),
       label_(label) {}
 
+CommunicationKernel& CommunicationKernel::in_launch_of(const GemmCost& product) {
+  const std::int64_t cluster = product.kernel.cluster_m * product.kernel.cluster_n;
+  if (ctas_ % cluster == 0) kernel_.cluster(static_cast<int>(cluster));
+  kernel_.footprint(product.footprint);
+  return *this;
+}
+
 CommunicationKernel& CommunicationKernel::after(sim::SignalId signal, std::uint64_t at_least) {
   waits_.push_back({signal, at_least, 0});
   return *this;

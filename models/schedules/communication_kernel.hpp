@@ -22,6 +22,8 @@ class CommunicationKernel {
   CommunicationKernel(LayerProgram& program, int rank, const Knobs& knobs, std::string_view label,
                       CopyPath path, std::int64_t ctas);
 
+  /// Makes its CTAs those of a product's own launch: they hold what the product's hold, and come in its clusters.
+  CommunicationKernel& in_launch_of(const GemmCost& product);
   /// Waits that the next move makes first.
   CommunicationKernel& after(sim::SignalId signal, std::uint64_t at_least);
   /// Posts that the next move makes once all of its bytes have arrived.

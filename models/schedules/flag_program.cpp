@@ -202,6 +202,7 @@ class FlagProgram {
     CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name,
                                program_.site().path(rank, (rank + 1) % ranks_, rank),
                                knobs_.count("ctas"));
+    kernel.in_launch_of(cost_of(rank));
     // Nobody reads or writes a peer before all have come.
     if (peers() > 0) kernel.after(ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {

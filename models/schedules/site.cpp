@@ -216,14 +216,12 @@ CollectiveProblem group_of(const topology::Built& built) {
 SmBudget Site::sms(int rank, int margin) const {
   const sim::Rank& place = built.machine.ranks.at(static_cast<std::size_t>(rank));
   SmBudget budget{place.sms_per_gpc.empty() ? built.machine.device(place.device).sms.sms_per_gpc
-                                            : place.sms_per_gpc};
+                                            : place.sms_per_gpc,
+                  0};
   WEFT_CHECK(margin >= 0 && margin < budget.sms(), "a margin of {} leaves nothing of {} SMs",
              margin, budget.sms());
-  for (auto gpc = budget.sms_per_gpc.rbegin(); margin > 0; ++gpc) {
-    const int taken = std::min(margin, *gpc);
-    *gpc -= taken;
-    margin -= taken;
-  }
+  // What is left free may lie in any GPC: it is the grid that becomes smaller.
+  if (margin > 0) budget.most = budget.sms() - margin;
   return budget;
 }
 

@@ -92,7 +92,7 @@ TEST(BadProfile, SaysWhatIsWrong) {
       "configs/profiles/h200-sxm.json",
       {{{{"{", ""}}, at + "2:11: unexpected ':', expected end of input"},
        {{{"\"value\": \"989.4 TFLOP/s\"", "\"value\": \"989.4 TB/s\""}},
-        at + "18:11: /gpu/matrix/0/peak/value: \"TB/s\" is a unit of a bandwidth, not of a rate of "
+        at + "25:11: /gpu/matrix/0/peak/value: \"TB/s\" is a unit of a bandwidth, not of a rate of "
              "work "
              "(units of a rate of work: FLOP/s, KFLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, PFLOP/s, "
              "EFLOP/s)"},

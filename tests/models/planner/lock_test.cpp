@@ -185,7 +185,7 @@ TEST_F(LockedToAMachine, ScheduleFlipsWhereTheMachineGotSlowerLinks) {
   options_.search.fixed = {};
   options_.search.fixed.set("pace", "free");
   options_.search.fixed.set("order", "sliced");
-  options_.search.fixed.set("ctas", std::int64_t{16});
+  options_.search.fixed.set("ctas", std::int64_t{24});
   const Lock lock = this->lock();
   EXPECT_EQ(checked(lock).since,
             "scenario and files are those of the lock: what changed is weft itself");
