@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "calibration/fit/error_summary.hpp"
+#include "calibration/fit/microseconds.hpp"
 #include "calibration/fit/split.hpp"
 
 namespace weft::calibration {
@@ -27,15 +28,9 @@ enum Index : std::size_t {
   kHbm,
   kL2,
   kClock,
+  kLatency,
   kCount
 };
-
-double microseconds(Duration time) {
-  return static_cast<double>(time.ps()) * 1e-6;
-}
-Duration duration(double us) {
-  return Duration::from_ps(std::llround(us * 1e6));
-}
 
 std::vector<FitParameter> parameters_around(const GemmConstants& g) {
   std::vector<FitParameter> list(kCount);
@@ -47,18 +42,20 @@ std::vector<FitParameter> parameters_around(const GemmConstants& g) {
   list[kHbm] = {"HBM efficiency", g.hbm_efficiency.value, 0.2, 1};
   list[kL2] = {"L2 efficiency", g.l2_efficiency.value, 0.2, 1.3};
   list[kClock] = {"sustained clock", g.sustained_clock.value, 0.5, 1};
+  list[kLatency] = {"load latency", microseconds(g.load_latency.value), 0.05, 10};
   return list;
 }
 
 void set_constants(GemmConstants& g, std::span<const double> values) {
-  g.start.value = duration(values[kStart]);
-  g.prologue.value = duration(values[kPrologue]);
-  g.step.value = duration(values[kStep]);
+  g.start.value = from_microseconds(values[kStart]);
+  g.prologue.value = from_microseconds(values[kPrologue]);
+  g.step.value = from_microseconds(values[kStep]);
   g.matrix_efficiency.value = values[kMatrix];
   g.epilogue_exposed.value = values[kEpilogue];
   g.hbm_efficiency.value = values[kHbm];
   g.l2_efficiency.value = values[kL2];
   g.sustained_clock.value = values[kClock];
+  g.load_latency.value = from_microseconds(values[kLatency]);
 }
 
 model::SmBudget whole(const model::Profile& profile) {

@@ -78,4 +78,24 @@ model::Profile refit(model::Profile profile, const PublishedTables& tables) {
   return profile;
 }
 
+FittedProfile fit_tables(const model::Profile& start, const std::filesystem::path& folder) {
+  const PublishedTables tables = tables_of(start.name, folder);
+  FittedProfile fit;
+  fit.profile = refit(start, tables);
+  fit.groups.push_back("collectives: the rows of " + file_name(tables.collectives_fit, "nccl"));
+  if (tables.gemm.empty()) {
+    fit.gaps.push_back({"GEMM constants", "gemm"});
+  } else {
+    fit.groups.push_back("GEMM: the rows of " + file_name(tables.gemm, "gemm"));
+  }
+  if (tables.attention.empty()) {
+    fit.gaps.push_back({"attention", "a table of prefill attention"});
+  } else {
+    fit.groups.push_back("attention: the rows of " +
+                         file_name(tables.attention, "context_attention"));
+  }
+  fit.gaps.push_back({"control paths, copies and interference", "all suites"});
+  return fit;
+}
+
 }  // namespace weft::calibration

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "calibration/fit/fit_profile.hpp"
 #include "models/profile/profile.hpp"
 
 namespace weft::calibration {
@@ -23,6 +24,10 @@ struct PublishedTables {
 /// The profile with the groups that the tables determine fitted anew, and its errors. Everything else, the
 /// library's tiles among it, is kept. Groups whose table is not there keep their constants.
 [[nodiscard]] model::Profile refit(model::Profile profile, const PublishedTables& tables);
+
+/// The same of a shipped profile's own tables, and what was fitted.
+[[nodiscard]] FittedProfile fit_tables(const model::Profile& start,
+                                       const std::filesystem::path& folder);
 
 /// The tables of a shipped profile, by its name; throws std::domain_error with the names that have any.
 [[nodiscard]] PublishedTables tables_of(const std::string& profile_name,

@@ -96,6 +96,14 @@ struct MachinesOptions {
 };
 ExitCode machines(const MachinesOptions& options, Context& context);
 
+struct FitOptions {
+  std::vector<std::string> samples;  ///< files or folders
+  std::string output;                ///< file
+  std::string start = "h200-sxm";
+  bool errors = true;  ///< also leave folds out and state the errors
+};
+ExitCode fit(const FitOptions& options, Context& context);
+
 struct AccuracyOptions {
   std::vector<std::string> samples;  ///< files or folders
   std::string profile = "h200-sxm";
@@ -106,6 +114,7 @@ struct AccuracyOptions {
   std::optional<std::string> svg;  ///< file
   std::string results = "calibration/results";
   std::vector<std::string> only;
+  int worst = 0;  ///< single predictions and picks of each row to list, the worst first
 };
 ExitCode accuracy(const AccuracyOptions& options, Context& context);
 

@@ -56,6 +56,7 @@ struct Arguments {
   SchedulesOptions schedules;
   MachinesOptions machines;
   AccuracyOptions accuracy;
+  FitOptions fit;
   SchemaOptions schema;
   ImportOptions import_file;
   DiffOptions diff;
@@ -123,6 +124,15 @@ void describe(CLI::App& app, Arguments& a) {
   schedules->add_option("name", a.schedules.name, "A schedule");
   CLI::App* machines = app.add_subcommand("machines", "List the machines, or show one");
   machines->add_option("name", a.machines.name, "A machine, or a weft.machine/1 file");
+  CLI::App* fit = app.add_subcommand("fit", "Fit a profile's constants to measured samples");
+  fit->add_option("samples", a.fit.samples, "Sample files, published tables, or folders of them")
+      ->required();
+  fit->add_option("-o,--output", a.fit.output, "Write the fitted profile to this file")->required();
+  fit->add_option("--start", a.fit.start,
+                  "Profile to begin with; what the samples do not determine is kept from it")
+      ->capture_default_str();
+  fit->add_flag("!--no-errors", a.fit.errors,
+                "Skip the leave-out errors, which take as long again");
   CLI::App* accuracy = app.add_subcommand(
       "accuracy", "Compare a profile's predictions and picks with measured samples");
   accuracy->add_option("samples", a.accuracy.samples,
@@ -141,6 +151,8 @@ void describe(CLI::App& app, Arguments& a) {
   accuracy->add_option("--results", a.accuracy.results, "Folder of that record")
       ->capture_default_str();
   accuracy->add_option("--only", a.accuracy.only, "Only rows whose name contains this");
+  accuracy->add_option("--worst", a.accuracy.worst,
+                       "List so many predictions and picks of each row, the worst first");
   accuracy->add_option("--svg", a.accuracy.svg,
                        "Plot predicted against measured times to this file");
   CLI::App* schema = app.add_subcommand("schema", "Print what a file format accepts");
@@ -252,6 +264,7 @@ ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   if (app.got_subcommand("check")) return check(a.check, context);
   if (app.got_subcommand("schedules")) return schedules(a.schedules, context);
   if (app.got_subcommand("machines")) return machines(a.machines, context);
+  if (app.got_subcommand("fit")) return fit(a.fit, context);
   if (app.got_subcommand("accuracy")) return accuracy(a.accuracy, context);
   if (app.got_subcommand("published")) return published(context);
   if (app.got_subcommand("schema")) return schema(a.schema, context);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The errors that a profile carries: how far each family of predictions was off on rows that its fit did not
+// see, with the interval that covers 90 % of them.
+#pragma once
+
+#include <string>
+
+#include "calibration/accuracy/evidence.hpp"
+#include "models/profile/profile.hpp"
+
+namespace weft::calibration {
+
+/// Replaces the errors of the families that leaving folds of shapes out gives; reads no held-out row.
+void add_residuals(model::Profile& profile, const Evidence& evidence, const std::string& reference);
+
+/// What was measured may lie, by the interval of a family, from `low` to `high`; both are the prediction where
+/// the profile does not know the family.
+struct TimeInterval {
+  Duration low, high;
+};
+[[nodiscard]] TimeInterval interval_of(const model::Profile& profile, const std::string& family,
+                                       Duration predicted);
+
+}  // namespace weft::calibration
