@@ -8,6 +8,7 @@
 // median over the cells that were measured again of (most - least) / median.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,7 +31,7 @@ struct Cell {
   Case what;
   std::optional<Duration> first;
   std::vector<Duration> again;  ///< one a separate run
-  Duration predicted;
+  std::optional<Duration> predicted;
 
   [[nodiscard]] bool serial() const { return what.figure == "C"; }
   [[nodiscard]] Duration truth() const { return median(again); }
@@ -82,7 +83,7 @@ std::optional<Decision> judge(const std::string& label, const Cells& cells) {
   const auto truth = [](const Cell& cell) {
     return cell.again.empty() ? std::optional<Duration>() : cell.truth();
   };
-  const auto predicted = [](const Cell& cell) { return std::optional(cell.predicted); };
+  const auto predicted = [](const Cell& cell) { return cell.predicted; };
   const auto among = [](bool serial, const auto& time) {
     return [serial, &time](const Cell& cell) {
       return cell.serial() == serial ? time(cell) : std::optional<Duration>();
@@ -110,10 +111,42 @@ std::optional<Decision> judge(const std::string& label, const Cells& cells) {
   return decision;
 }
 
+/// What a rule says that a cell takes; none where it does not speak of it.
+using CellRule =
+    std::function<std::optional<Duration>(Predictor&, const Case&, std::int64_t speed)>;
+
+std::optional<Duration> by_model(Predictor& predictor, const Case& what, std::int64_t speed) {
+  const auto predicted = predictor.predict(what, {}, speed);
+  if (!predicted) return std::nullopt;
+  return predicted->worst();
+}
+
+/// The pick of those who do not search: the least of one cell.
+std::optional<Duration> always_eight_chunks(Predictor&, const Case& what, std::int64_t) {
+  const bool taken = what.figure == "D" && what.schedule == "chunked" &&
+                     what.transport == "copy_engine" && what.chunks == 8;
+  return taken ? std::optional(Duration()) : std::nullopt;
+}
+
+/// The textbook's: n equal pieces of the product and of the communication alone, whatever chunking does to them.
+std::optional<Duration> equal_pieces(Predictor& predictor, const Case& what, std::int64_t speed) {
+  const auto alone = [&](const char* figure) {
+    Case part = what;
+    part.figure = figure;
+    return by_model(predictor, part, speed);
+  };
+  const auto product = alone("A"), moved = alone("B");
+  if (!product || !moved) return std::nullopt;
+  if (what.figure == "C") return *product + *moved;
+  const std::int64_t pieces = std::max(1, what.chunks.value_or(1));
+  const auto piece = [&](Duration whole) { return Duration::from_ps(whole.ps() / pieces); };
+  return piece(*product) + std::max(piece(*product), piece(*moved)) * (pieces - 1) + piece(*moved);
+}
+
 class BoundaryDecisions final : public DecisionTableRow {
  public:
-  BoundaryDecisions(DecisionClaim claim, std::string library)
-      : claim_(std::move(claim)), library_(std::move(library)) {}
+  BoundaryDecisions(DecisionClaim claim, std::string library, CellRule rule = by_model)
+      : claim_(std::move(claim)), library_(std::move(library)), rule_(std::move(rule)) {}
 
   DecisionClaim claim() const override { return claim_; }
   bool takes(const Observation& seen) const override {
@@ -138,7 +171,7 @@ class BoundaryDecisions final : public DecisionTableRow {
 
  private:
   // The clock is one for all cells of a case, so that no cell's own measurement is known.
-  static Cells cells_of(const std::vector<Observation>& seen, int boost, Predictor& predictor) {
+  Cells cells_of(const std::vector<Observation>& seen, int boost, Predictor& predictor) const {
     std::map<std::string, Cell> cells;
     std::vector<std::int64_t> speeds;
     for (const Observation& one : seen) {
@@ -155,9 +188,7 @@ class BoundaryDecisions final : public DecisionTableRow {
     const std::int64_t speed = speeds.empty() ? 1000 : speeds[speeds.size() / 2];
     Cells all;
     for (auto& [name, cell] : cells) {
-      const auto predicted = predictor.predict(cell.what, {}, speed);
-      if (!predicted) continue;
-      cell.predicted = predicted->worst();
+      cell.predicted = rule_(predictor, cell.what, speed);
       all.push_back(std::move(cell));
     }
     return all;
@@ -165,6 +196,7 @@ class BoundaryDecisions final : public DecisionTableRow {
 
   DecisionClaim claim_;
   std::string library_;
+  CellRule rule_;
 };
 
 }  // namespace
@@ -183,6 +215,21 @@ void add_boundary_decisions(DecisionRows& rows) {
                                                         .regret_p95 = 0.04,
                                                         .regret_max = 0.06},
                                           "cublaslt"));
+  const auto baseline = [&rows](std::string name, const char* library, CellRule rule) {
+    DecisionClaim claim{.name = std::move(name),
+                        .within_1pct = {},
+                        .regret_mean = {},
+                        .regret_p95 = {},
+                        .regret_max = {}};
+    claim.baseline = true;
+    rows.push_back(std::make_unique<BoundaryDecisions>(std::move(claim), library, std::move(rule)));
+  };
+  for (const auto& [library, name] :
+       {std::pair{"weft", "our kernels"}, std::pair{"cublaslt", "cuBLASLt chunks"}}) {
+    baseline(fmt::format("baseline, {}: always 8 chunks by copy engine", name), library,
+             always_eight_chunks);
+    baseline(fmt::format("baseline, {}: equal pieces of A and B", name), library, equal_pieces);
+  }
 }
 
 }  // namespace weft::calibration

@@ -1,59 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products alone on the device, by the model of models/cost: our kernels, and the library's.
+// Products alone on the device, by the model of models/cost: our kernels; the library's between measured rows
+// of the same N, K and SM count; the library's where N and K were never measured, with the kernel that the model
+// chooses and with the one that ran. The kernel choice itself is a row of the decisions.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "calibration/accuracy/rows.hpp"
+#include "calibration/fit/product_sample.hpp"
 #include "models/cost/gemm.hpp"
 
 namespace weft::calibration {
 
 namespace {
 
-bool is_product_of(const Observation& seen, const char* library) {
+constexpr std::string_view kSustained = "gemm-sustained";
+
+/// Products of a library by its own choice of kernel, without those that were measured back to back.
+bool is_choice_of(const Observation& seen, std::string_view library) {
   const Case& what = seen.what();
-  return !seen.published && what.operation == "gemm" && what.figure == "time" &&
-         what.library == library && what.shape.has_value();
+  return is_product(seen) && what.library == library && what.suite != kSustained &&
+         what.variant != "best";
 }
 
-std::string label_of(const Case& what) {
+std::string label_of(const Sample& sample) {
+  const Case& what = sample.what;
   const Shape& s = *what.shape;
-  return fmt::format("{} {}x{}x{} on {} {}", what.library, s.m, s.n, s.k,
-                     what.sms ? std::to_string(*what.sms) : std::string("all"), what.variant);
+  return fmt::format("{} {}x{}x{} on {} SMs, {}", what.library, s.m, s.n, s.k,
+                     what.sms ? std::to_string(*what.sms) : std::string("all"), what.suite);
 }
 
-Duration modelled(const model::Profile& profile, const Case& what) {
-  const Shape& s = *what.shape;
-  const auto library =
-      what.library == "weft" ? model::GemmLibrary::ours : model::GemmLibrary::cublaslt;
-  const auto sms = what.sms.value_or(static_cast<int>(profile.gpu.sms.value));
-  return gemm_cost(profile, {.m = s.m, .n = s.n, .k = s.k, .library = library},
-                   model::SmBudget::of(sms))
-      .time;
+Point point_of(const Observation& seen, const model::GemmCost& cost) {
+  return {label_of(*seen.sample), cost.time, seen.time(), seen.held};
 }
 
-class OwnRow : public ErrorTableRow {
+bool has_grid(const model::Profile& profile, const Observation& seen) {
+  const Shape& s = *seen.what().shape;
+  const std::int64_t sms = seen.what().sms.value_or(static_cast<int>(profile.gpu.sms.value));
+  const auto& grids = profile.gemm->measured;
+  return std::any_of(grids.begin(), grids.end(), [&](const model::MeasuredProducts& grid) {
+    return grid.n == s.n && grid.k == s.k && grid.sms == sms && grid.rows.size() >= 2 &&
+           grid.rows.front().m <= 2 * s.m && 2 * grid.rows.back().m >= s.m;
+  });
+}
+
+bool knows_weights(const model::Profile& profile, const Shape& shape) {
+  const auto& grids = profile.gemm->measured;
+  return std::any_of(grids.begin(), grids.end(), [&](const model::MeasuredProducts& grid) {
+    return grid.n == shape.n && grid.k == shape.k;
+  });
+}
+
+enum class Kind {
+  own,
+  own_sustained,
+  library_grid,
+  library_new,
+  library_kernel,
+  library_sustained
+};
+
+class ProductRow : public ErrorTableRow {
  public:
-  ErrorClaim claim() const override {
-    return {.name = "GEMM, our kernels, any SM count", .median = 0.015, .p95 = 0.04};
+  ProductRow(Kind kind, ErrorClaim claim) : kind_(kind), claim_(std::move(claim)) {}
+
+  ErrorClaim claim() const override { return claim_; }
+  Grouping grouping() const override {
+    return kind_ == Kind::library_grid ? Grouping::by_shape : Grouping::by_weights;
   }
   bool takes(const Observation& seen) const override {
-    return is_product_of(seen, "weft") && seen.what().variant == "static";
+    const bool own = kind_ == Kind::own || kind_ == Kind::own_sustained;
+    const char* library = own ? "weft" : "cublaslt";
+    if (kind_ == Kind::own_sustained || kind_ == Kind::library_sustained) {
+      return is_product(seen) && seen.what().suite == kSustained &&
+             seen.what().library == library && seen.what().variant != "best";
+    }
+    return is_choice_of(seen, library);
   }
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {
     std::vector<Point> points;
     for (const Observation& seen : asked) {
-      points.push_back({label_of(seen.what()), modelled(knowledge.profile, seen.what()),
-                        seen.time(), seen.held});
+      const model::Profile& profile = knowledge.profile;
+      const bool fresh = !knows_weights(profile, *seen.what().shape);
+      if (kind_ == Kind::library_grid && !has_grid(profile, seen)) continue;
+      if ((kind_ == Kind::library_new || kind_ == Kind::library_kernel) && !fresh) continue;
+      points.push_back(
+          point_of(seen, product_cost(profile, *seen.sample, kind_ == Kind::library_kernel)));
     }
     return points;
   }
+
+ private:
+  Kind kind_;
+  ErrorClaim claim_;
 };
+
+/// How often the model picks the kernel that the library picks, where N and K were never measured.
+class KernelChoice : public DecisionTableRow {
+ public:
+  DecisionClaim claim() const override {
+    DecisionClaim claim;
+    claim.name = "cuBLASLt's kernel, N and K never measured (exact: hit rate; regret: modelled)";
+    return claim;
+  }
+  bool takes(const Observation& seen) const override { return is_choice_of(seen, "cublaslt"); }
+  std::vector<Decision> decide(const Knowledge& knowledge,
+                               const std::vector<Observation>& asked) const override {
+    std::vector<Decision> decisions;
+    for (const Observation& seen : asked) {
+      if (knows_weights(knowledge.profile, *seen.what().shape)) continue;
+      const model::GemmCost ours = product_cost(knowledge.profile, *seen.sample, false);
+      const model::GemmCost theirs = product_cost(knowledge.profile, *seen.sample, true);
+      const bool same = ours.kernel.tile_m == theirs.kernel.tile_m &&
+                        ours.kernel.tile_n == theirs.kernel.tile_n &&
+                        ours.split_k == theirs.split_k;
+      const double apart = std::abs(ratio(ours.time, theirs.time) - 1);
+      decisions.push_back({label_of(*seen.sample), same ? 0 : std::max(apart, 1e-9), 0, {}});
+    }
+    return decisions;
+  }
+};
+
+void add(ErrorRows& rows, Kind kind, ErrorClaim claim) {
+  rows.push_back(std::make_unique<ProductRow>(kind, std::move(claim)));
+}
 
 }  // namespace
 
 void add_gemm_rows(ErrorRows& rows) {
-  rows.push_back(std::make_unique<OwnRow>());
+  add(rows, Kind::own, {.name = "GEMM, our kernels, any SM count", .median = 0.015, .p95 = 0.04});
+  add(rows, Kind::library_grid,
+      {.name = "GEMM, cuBLASLt, from a measured grid of rows", .median = 0.025, .p95 = 0.08});
+  add(rows, Kind::library_new,
+      {.name = "GEMM, cuBLASLt, N and K never measured", .median = 0.04, .p95 = 0.12});
+  add(rows, Kind::library_kernel,
+      {.name = "GEMM, cuBLASLt, N and K never measured, kernel known", .median = {}, .p95 = {}});
+  add(rows, Kind::own_sustained,
+      {.name = "GEMM, our kernels, back to back", .median = {}, .p95 = {}});
+  add(rows, Kind::library_sustained,
+      {.name = "GEMM, cuBLASLt, back to back", .median = {}, .p95 = {}});
+}
+
+void add_kernel_choice(DecisionRows& rows) {
+  rows.push_back(std::make_unique<KernelChoice>());
 }
 
 }  // namespace weft::calibration

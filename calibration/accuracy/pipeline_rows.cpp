@@ -117,6 +117,8 @@ void add_ablations(ErrorRows& rows) {
     without.effects.*effect = false;
     add(name, without);
   }
+  add(", at alpha_beta", {sim::effects_of(sim::Fidelity::alpha_beta), {}});
+  add(", at ideal", {sim::effects_of(sim::Fidelity::ideal), {}});
   add(", without interference",
       {{}, [](model::Profile& profile) { profile.interference.clear(); }});
   add(", both directions at full rate",

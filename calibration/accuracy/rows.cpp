@@ -10,12 +10,14 @@ std::vector<std::unique_ptr<ErrorTableRow>> error_rows() {
   add_collective_rows(rows);
   add_pipeline_rows(rows);
   add_beside_rows(rows);
+  add_baseline_rows(rows);
   return rows;
 }
 
 std::vector<std::unique_ptr<DecisionTableRow>> decision_rows() {
   std::vector<std::unique_ptr<DecisionTableRow>> rows;
   add_boundary_decisions(rows);
+  add_kernel_choice(rows);
   return rows;
 }
 

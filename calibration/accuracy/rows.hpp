@@ -13,8 +13,10 @@ using ErrorRows = std::vector<std::unique_ptr<ErrorTableRow>>;
 using DecisionRows = std::vector<std::unique_ptr<DecisionTableRow>>;
 
 void add_gemm_rows(ErrorRows& rows);              ///< gemm_rows.cpp
+void add_kernel_choice(DecisionRows& rows);       ///< gemm_rows.cpp
 void add_collective_rows(ErrorRows& rows);        ///< collective_rows.cpp
 void add_beside_rows(ErrorRows& rows);            ///< beside_rows.cpp
+void add_baseline_rows(ErrorRows& rows);          ///< baseline_rows.cpp
 void add_pipeline_rows(ErrorRows& rows);          ///< pipeline_rows.cpp
 void add_boundary_decisions(DecisionRows& rows);  ///< decision_rows.cpp
 

@@ -58,6 +58,16 @@ double slow_down_at(const model::InterferenceTerm& term, double ctas) {
   return slow_below;
 }
 
+/// What a CTA of the traffic holds (kernels/measure/traffic.cu).
+constexpr int traffic_threads = 512, traffic_registers = traffic_threads * 64;
+
+/// CTAs of the traffic that find room on SMs of which nothing else has any.
+int traffic_room(const sim::Machine& machine, std::int64_t free_sms) {
+  const sim::SmCapacity& sm = machine.devices.front().sms.per_sm;
+  const int each = std::min(sm.registers / traffic_registers, sm.threads / traffic_threads);
+  return static_cast<int>(std::max<std::int64_t>(0, free_sms)) * each;
+}
+
 }  // namespace
 
 bool is_beside_traffic(const Case& what) {
@@ -107,7 +117,14 @@ std::optional<Duration> predict_beside(const topology::MachineSpec& machine,
       0, site.sms(0).sms() > *what.sms ? static_cast<int>(site.sms(0).sms()) - *what.sms : 0);
   const model::GemmCost cost =
       site.prices->gemm({.m = s.m, .n = s.n, .k = s.k, .library = library}, site.sms(0, margin));
-  const double factor = what.background ? interference_factor(profile, *what.background) : 1;
+  double factor = 1;
+  if (what.background) {
+    Background acting = *what.background;
+    if (acting.order == "gemm_first") {
+      acting.ctas = std::min(acting.ctas, traffic_room(bench, site.sms(0).sms() - cost.grid));
+    }
+    factor = interference_factor(profile, acting);
+  }
 
   sim::ProgramBuilder builder;
   sim::CallWriter host = builder.thread(bench.rank(sim::RankId(0)).process);
@@ -128,10 +145,9 @@ std::optional<Duration> predict_beside(const topology::MachineSpec& machine,
   if (what.background && what.background->ctas > 0) {
     // It ends long after the product; only how long the product took is looked at.
     const Background& traffic = *what.background;
-    constexpr int threads = 512, registers = 64;
     const sim::KernelId other =
         builder.kernel("traffic", traffic.ctas)
-            .footprint({threads, threads * registers, {}})
+            .footprint({traffic_threads, traffic_registers, {}})
             .role(sim::Purpose::communication, sim::TileOrder::static_shares)
             .range(traffic.ctas, cost.time * 64, model::copy_demand)
             .id();

@@ -63,9 +63,39 @@ LogAxis axis_of(const Report& report) {
           std::max(std::ceil(std::log10(most)), std::floor(std::log10(least)) + 1)};
 }
 
+/// The `count` items of the largest size, the largest first; of equals the earlier.
+template <class Item, class Size>
+std::vector<Item> largest(std::vector<Item> items, int count, const Size& size) {
+  std::stable_sort(items.begin(), items.end(),
+                   [&](const Item& a, const Item& b) { return size(a) > size(b); });
+  items.resize(std::min(items.size(), static_cast<std::size_t>(std::max(0, count))));
+  return items;
+}
+
+std::string worst_points(const ErrorRow& row, int count) {
+  const auto off = [](const calibration::Point& p) { return ratio(p.predicted, p.measured) - 1; };
+  std::string text;
+  for (const auto& point :
+       largest(row.points, count, [&](const auto& p) { return std::abs(off(p)); })) {
+    text += fmt::format("    {:+6.1f} %  {:.1f} us for {:.1f} us: {}\n", 100 * off(point),
+                        microseconds(point.predicted), microseconds(point.measured), point.label);
+  }
+  return text;
+}
+
+std::string worst_picks(const DecisionRow& row, int count) {
+  std::string text;
+  for (const auto& decision :
+       largest(row.decisions, count, [](const auto& d) { return d.regret; })) {
+    text += fmt::format("    {:6.2f} %  {}{}\n", 100 * decision.regret, decision.label,
+                        decision.verdict_right.value_or(true) ? "" : ", wrong verdict");
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string accuracy_text(const Report& report) {
+std::string accuracy_text(const Report& report, int worst) {
   const bool loo = report.split == calibration::Split::loo;
   std::string text = fmt::format(
       "profile {}, samples {}: {}\n", report.profile, report.evidence,
@@ -80,6 +110,7 @@ std::string accuracy_text(const Report& report) {
         fmt::format("{:<{}} {:>5} {} {} {:7.2f} % {:+6.2f} % {:6.1f} %\n", row.claim.name, width,
                     row.n, held_to(row.median, row.claim.median), held_to(row.p95, row.claim.p95),
                     100 * row.worst, 100 * row.bias, 100 * row.coverage);
+    text += worst_points(row, worst);
   }
   if (report.decisions.empty()) return text;
   text += fmt::format("\n{:<{}} {:>5}  {:<9} {:<16} {:<16} {:<16} {:<16} {:<16} noise\n",
@@ -93,6 +124,7 @@ std::string accuracy_text(const Report& report) {
                         held_to(row.regret_p95, row.claim.regret_p95),
                         held_to(row.regret_max, row.claim.regret_max), 100 * row.verdict_right,
                         row.verdicts, 100 * row.noise);
+    text += worst_picks(row, worst);
   }
   return text;
 }

@@ -52,7 +52,7 @@ ExitCode accuracy(const AccuracyOptions& options, Context& context) {
   if (options.final) calibration::record_final(options.results, report, now());
   if (options.svg) config::write_file(*options.svg, accuracy_plot(report));
   context.out << (context.format == Format::json ? config::to_json(calibration::to_value(report))
-                                                 : accuracy_text(report));
+                                                 : accuracy_text(report, options.worst));
   return ExitCode::ok;
 }
 
