@@ -13,6 +13,7 @@
 #include "models/export/asked.hpp"
 #include "models/export/tp_overlap_export.hpp"
 #include "models/import/hf_config.hpp"
+#include "models/import/hf_experts.hpp"
 #include "models/import/launch_args.hpp"
 #include "models/import/megatron.hpp"
 #include "models/import/tp_overlap.hpp"
@@ -128,9 +129,32 @@ ExitCode import_tp_overlap(const ImportInput& input, Context& context) {
   return ExitCode::ok;
 }
 
+/// A model that is counted and cannot be planned.
+ExitCode import_sparse(const config::Document& document, const ImportInput& input,
+                       Context& context) {
+  const model::SparseModel m = model::read_sparse_model(document);
+  print_notes(m.notes, context);
+  for (const std::string& feature : m.features) {
+    context.err << fmt::format(
+        "note: {}: {} cannot be simulated yet: parameters are counted only\n", input.name, feature);
+  }
+  deliver(config::to_json(config::Value::object({{"name", m.name},
+                                                 {"family", m.family},
+                                                 {"layers", m.layers},
+                                                 {"hidden", m.hidden},
+                                                 {"experts", m.experts},
+                                                 {"experts_per_token", m.experts_per_token},
+                                                 {"parameters", m.parameters},
+                                                 {"active_parameters", m.active}})),
+          input, context);
+  return ExitCode::ok;
+}
+
 ExitCode import_model(const ImportInput& input, Context& context) {
-  const model::ImportedModel imported = model::read_hf_config(
-      config::Document::parse(input.text, input.name, {.dialect = config::Dialect::tolerant}));
+  const config::Document document =
+      config::Document::parse(input.text, input.name, {.dialect = config::Dialect::tolerant});
+  if (model::is_sparse_model(document)) return import_sparse(document, input, context);
+  const model::ImportedModel imported = model::read_hf_config(document);
   print_notes(imported.notes, context);
   const model::ModelConfig& m = imported.model;
   const model::ParameterCount count = model::parameters_of(m);

@@ -16,6 +16,7 @@
 #include "models/import/chakra.hpp"
 #include "models/import/flux_tuning.hpp"
 #include "models/import/hf_config.hpp"
+#include "models/import/hf_experts.hpp"
 #include "models/import/megatron.hpp"
 #include "models/import/nccl_env.hpp"
 #include "models/import/tp_overlap.hpp"
@@ -91,8 +92,13 @@ void read_job(const std::string& text, const std::string& file) {
 }
 
 void read_model(const std::string& text, const std::string& file) {
-  static_cast<void>(model::read_hf_config(
-      config::Document::parse(text, file, {.dialect = config::Dialect::tolerant})));
+  const config::Document document =
+      config::Document::parse(text, file, {.dialect = config::Dialect::tolerant});
+  if (model::is_sparse_model(document)) {
+    static_cast<void>(model::read_sparse_model(document));
+  } else {
+    static_cast<void>(model::read_hf_config(document));
+  }
 }
 
 template <auto read>
