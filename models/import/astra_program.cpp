@@ -12,9 +12,12 @@
 #include <fmt/format.h>
 
 #include "models/import/astra_fabric.hpp"
+#include "sim/units/integer.hpp"
 
 namespace weft::model {
 namespace {
+
+constexpr Int128 kLongestCompute = Int128{864'000'000'000'000'000};  // 10 days in ps
 
 /// Nodes of every NPU as calls, what they share planned once.
 class TraceWriter {
@@ -49,6 +52,7 @@ class TraceWriter {
 
   void write(std::int64_t npu) {
     const bool one = traces_.size() == 1;
+    computed_ = 0;
     const ChakraTrace& trace = traces_[one ? 0 : static_cast<std::size_t>(npu)];
     const sim::RankId rank(static_cast<std::uint32_t>(npu));
     const sim::StreamId compute = fabric_.builder().stream(rank);
@@ -92,6 +96,11 @@ class TraceWriter {
   sim::EventId compute_node(const ChakraNode& node, const ChakraTrace& trace, std::int64_t npu,
                             sim::StreamId stream, const std::vector<sim::EventId>& after) {
     const Duration time = time_of(node, trace);
+    computed_ += time.ps();
+    if (computed_ > kLongestCompute) {
+      throw std::invalid_argument(fmt::format(
+          "{}: the compute nodes up to {} take more than 10 days", trace.file, node.id));
+    }
     if (npu == 0 && !node.on_cpu) result_.compute += time;
     sim::CallWriter& calls = fabric_.calls();
     for (const sim::EventId event : after) calls.wait(stream, event);
@@ -174,6 +183,7 @@ class TraceWriter {
   std::map<std::string, std::vector<Shared>> collectives_;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<Message>> messages_;
   std::set<std::string> groups_;
+  Int128 computed_ = 0;  ///< ps of the NPU that is written
 };
 
 }  // namespace

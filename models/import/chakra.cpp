@@ -23,7 +23,7 @@ namespace {
 using config::Findings;
 
 constexpr std::int64_t kMostMicros = std::int64_t{1} << 40;
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
 
 /// The wire format: a field's number and kind, then a number or bytes.
 class Wire {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names are those of PassConfig in vLLM's vllm/config/compilation.py (v0.11 and later; older ones are
-// read under their new names): async TP (fuse_gemm_comms) needs sequence parallelism, and both need
-// more than one rank.
+// Names are those of PassConfig in vLLM's vllm/config/compilation.py; those of older versions are read
+// under their new names. Async TP (fuse_gemm_comms) needs sequence parallelism, and both need more than
+// one rank.
 #include "models/import/vllm_config.hpp"
 
 #include <algorithm>
