@@ -46,7 +46,7 @@ calibration::Kernel describe(int tile, int grid, std::string_view name, Schedule
   kernel.tile = {shape.m(), shape.n(), shapes::Tile::k()};
   kernel.cluster = {shape.cluster_m, shape.cluster_n};
   kernel.stages = shape.stages;
-  kernel.split_k = shape.split_k;
+  kernel.split_k = shape.parts();
   kernel.grid = grid;
   kernel.threads = shape.threads();
   return kernel;

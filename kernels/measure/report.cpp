@@ -169,15 +169,85 @@ void one_launch_or_many(const std::vector<Boundary>& all, std::ostream& out) {
     }
   out << "| boundary | ranks over | moved by | margin | many launches / one, by chunks |\n"
          "|---|---|---|---|---|\n";
+  constexpr int from = 16;  // chunks that the bar speaks of
+  double all_logs = 0;
+  int count = 0;
+  std::string exceptions;
   for (const auto& [name, by_chunks] : rows) {
     out << name << "|";
     for (const auto& [chunks, ratios] : by_chunks) {
       double logs = 0;
       for (const double ratio : ratios) logs += std::log(ratio);
-      out << fmt::format(" {}: {:.2f}", chunks,
-                         std::exp(logs / static_cast<double>(ratios.size())));
+      const double mean = std::exp(logs / static_cast<double>(ratios.size()));
+      out << fmt::format(" {}: {:.2f}", chunks, mean);
+      if (chunks < from) continue;
+      all_logs += logs;
+      count += static_cast<int>(ratios.size());
+      if (mean < 1) exceptions += fmt::format("\n- {}| {}: {:.2f} |", name, chunks, mean);
     }
     out << " |\n";
+  }
+  if (count == 0) return;
+  out << fmt::format("\nFrom {} chunks on: {:.2f} over {} cells; exceptions: {}\n", from,
+                     std::exp(all_logs / count), count, exceptions.empty() ? "none" : exceptions);
+}
+
+/// The same products on the same ranks, by both libraries.
+struct Meeting {
+  std::map<std::string, const Boundary*> by_library;
+};
+
+std::string best_name(const Case& what) {
+  return fmt::format("{}, {}, {}", what.schedule == "device_flag" ? "one launch" : what.schedule,
+                     mover(what), what.chunks.value_or(1));
+}
+
+const Cell* best_cell(const Boundary* boundary) {
+  const Cell* best = nullptr;
+  if (boundary != nullptr)
+    for (const auto& [key, cell] : boundary->cells)
+      if (cell.what.schedule != "serial" && cell.d && (best == nullptr || *cell.d < *best->d))
+        best = &cell;
+  return best;
+}
+
+void best_of_each(const std::vector<Boundary>& all, std::ostream& out) {
+  std::map<std::string, Meeting> meetings;
+  for (const Boundary& boundary : all) {
+    const Case& what = boundary.what;
+    meetings[fmt::format("| {} | {} | {} | {} | {} | {} ", what.operation, what.backend,
+                         *what.ranks, what.shape->m, what.shape->n, what.shape->k)]
+        .by_library[what.library] = &boundary;
+  }
+  out << "| boundary | ranks over | ranks | M | N | K | A | B | serial | best of ours | D | best "
+         "of "
+         "the library | D | serial / best | hidden by ours |\n"
+         "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto& [name, meeting] : meetings) {
+    const auto of = [&, &by = meeting.by_library](const char* library) {
+      const auto found = by.find(library);
+      return found == by.end() ? nullptr : found->second;
+    };
+    const Boundary* theirs = of("cublaslt");
+    const Cell* ours = best_cell(of("weft"));
+    const Cell* other = best_cell(theirs);
+    if (theirs == nullptr || ours == nullptr || other == nullptr) continue;
+    // NCCL where it ran, the best that did where it cannot.
+    const auto nccl = theirs->c.find("library");
+    const double serial = nccl == theirs->c.end() ? theirs->serial() : nccl->second;
+    double b = 0;
+    for (const auto& [transport, time] : theirs->b)
+      if (transport == "library" || (nccl == theirs->c.end() && (b == 0 || time < b))) b = time;
+    std::string hidden = "-";
+    if (ours->a_s && ours->b_s) {
+      const double apart = *ours->a_s + *ours->b_s;
+      hidden = fmt::format("{:.0f} %", 100 * (apart - *ours->d) / (apart - ideal_of(*ours)));
+    }
+    out << name
+        << fmt::format("| {:.0f} | {:.0f} | {:.0f} | {} | {:.0f} | {} | {:.0f} | {:.2f} | {} |\n",
+                       *theirs->a, b, serial, best_name(ours->what), *ours->d,
+                       best_name(other->what), *other->d, serial / std::min(*ours->d, *other->d),
+                       hidden);
   }
 }
 
@@ -209,6 +279,8 @@ void report(const calibration::SampleSet& set, std::ostream& out) {
   against_ideal(all, out);
   out << "\n## Many launches over one launch, geometric means of D\n\n";
   one_launch_or_many(all, out);
+  out << "\n## The best of each boundary, in us\n\n";
+  best_of_each(all, out);
 }
 
 }  // namespace weft::kernels

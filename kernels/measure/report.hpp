@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What samples of boundaries say about fusing: where it loses and why, how close a schedule comes to the
-// ideal pipeline of its own parts, and from how many chunks on one launch beats many. Markdown tables.
+// ideal pipeline of its own parts, from how many chunks on one launch beats many, and what the best of
+// each boundary saves. Markdown tables.
 #pragma once
 
 #include <iosfwd>

@@ -12,14 +12,17 @@
 namespace weft::kernels::shapes {
 
 /// The tile table, smallest tile first.
-inline constexpr std::array<Tile, 17> tiles{{
+inline constexpr std::array<Tile, 20> tiles{{
     {"64x128", 64, 64, 2, Split::columns, 8, 1, 64, 1, 1},
+    {"64x128_s4", 64, 64, 2, Split::columns, 8, 1, 64, 1, 1, 1, 4},
     {"64x256", 64, 128, 2, Split::columns, 4, 2, 64, 1, 1},
+    {"64x256_c2x1", 64, 128, 2, Split::columns, 5, 1, 64, 2, 1},
     {"128x80_c1x2", 64, 80, 2, Split::rows, 8, 4, 16, 1, 2},
     {"128x128_c2x1_turns", 128, 128, 2, Split::turns, 6, 2, 64, 2, 1},
     {"128x160_k2", 64, 160, 2, Split::rows, 4, 5, 16, 1, 1, 2},
+    {"128x160_c2x1_s2", 64, 160, 2, Split::rows, 5, 5, 32, 2, 1, 1, 2},
     {"128x192_c2x1_k2", 64, 192, 2, Split::rows, 4, 2, 32, 2, 1, 2},
-    {"128x144_c2x1_turns", 128, 144, 2, Split::turns, 6, 5, 16, 2, 1},
+    {"128x144_c2x1_turns", 128, 144, 2, Split::turns, 5, 3, 48, 2, 1},
     {"128x160_c2x1_turns", 128, 160, 2, Split::turns, 5, 4, 32, 2, 1},
     {"128x176_c2x1_turns", 128, 176, 2, Split::turns, 5, 8, 16, 2, 1},
     {"128x192_c2x1_turns", 128, 192, 2, Split::turns, 5, 3, 32, 2, 1},

@@ -22,10 +22,11 @@ struct Tile {
   Split split = Split::rows;
   int stages = 4;         ///< operand stages in shared memory
   int store_slots = 2;    ///< output slots of each consumer warpgroup
-  int slot_columns = 64;  ///< columns of one slot: 64, 32 or 16, a divisor of warpgroup_n
+  int slot_columns = 64;  ///< columns of one slot: a multiple of 16 that divides warpgroup_n
   int cluster_m = 1;      ///< CTAs of a cluster one above the other: they share W by multicast
   int cluster_n = 1;      ///< CTAs of a cluster side by side: they share X by multicast
   int split_k = 1;        ///< parts of K, each summed by other CTAs of the cluster
+  int spread_k = 1;       ///< parts of K, each summed by another cluster, through device memory
 
   /// Returns the rows of a tile.
   constexpr int m() const { return split == Split::rows ? warpgroups * warpgroup_m : warpgroup_m; }
@@ -47,6 +48,8 @@ struct Tile {
   constexpr int registers() const { return threads() * thread_registers(); }
   /// Returns the CTAs of a cluster.
   constexpr int cluster() const { return cluster_m * cluster_n * split_k; }
+  /// Returns the parts of K that CTAs sum apart.
+  constexpr int parts() const { return split_k * spread_k; }
   /// Returns the bytes of one operand stage.
   constexpr int stage_bytes() const { return (m() + n()) * k() * 2; }
   /// Returns the bytes of one store slot.
@@ -69,10 +72,10 @@ struct Tile {
     const int sums = warpgroup_m / 64 * warpgroup_n / 2;
     return (warpgroups == 2 || warpgroups == 3) && warpgroup_m % 64 == 0 && warpgroup_n % 16 == 0 &&
            warpgroup_n <= 256 && sums + 32 <= consumer_registers() && m() <= 256 && n() <= 256 &&
-           stages >= 3 && store_slots >= 1 &&
-           (slot_columns == 64 || slot_columns == 32 || slot_columns == 16) &&
+           stages >= 3 && store_slots >= 1 && slot_columns % 16 == 0 && slot_columns <= 128 &&
            warpgroup_n / split_k % slot_columns == 0 && cluster() <= 4 &&
            (split_k == 1 || (split_k == 2 && warpgroup_m == 64 && split == Split::rows)) &&
+           (spread_k == 1 || (split_k == 1 && split != Split::turns)) &&
            m() % (8 * cluster_n) == 0 && n() % (8 * cluster_m) == 0 &&
            shared_bytes() <= shared_limit_bytes();
   }

@@ -18,6 +18,7 @@ struct Control {
   std::uint32_t left;                 ///< CTAs that have left, modulo the grid
   std::uint32_t aborted;              ///< one after a wait expired: nobody waits or posts any more
   std::uint32_t phase;                ///< added to every sequence number
+  std::uint32_t launches;             ///< that have ended
   unsigned long long pace;            ///< when the next paced byte may go, in quarter nanoseconds
   std::uint32_t parts[max_chunks];    ///< parts of a chunk that are done, modulo the parts
   std::uint32_t results[max_chunks];  ///< likewise, of reduced chunks

@@ -50,9 +50,7 @@ __device__ __forceinline__ void round_out(
   using L = Layout<kTile>;
   const std::uint32_t lane = threadIdx.x % 32;
   const std::uint32_t row = threadIdx.x % 128 / 32 * 16 + lane % 16;
-  const std::uint32_t swizzle = L::slot_columns == 64   ? row % 8
-                                : L::slot_columns == 32 ? row / 2 % 4
-                                                        : row / 4 % 2;
+  const std::uint32_t swizzle = slot_swizzle<L::slot_columns>(row);
 #pragma unroll
   for (int rows = 0; rows < L::blocks; ++rows) {
 #pragma unroll
@@ -79,21 +77,20 @@ __device__ __forceinline__ void round_out(
 }
 
 /// Sends off the slots of one tile whose warpgroup part begins at (row, column). A slot is handed
-/// back when a few stores after it are on their way, so that they overlap. By one warp; its first
-/// lane drives the copy engine.
+/// back when a few stores after it are on their way, so that they overlap. By one warp, `leader` is its
+/// elected thread, which drives the copy engine; the others have nothing to wait for.
 template <int kTile, class Mode>
 __device__ __forceinline__ void send_tile(const typename Mode::Params& params, std::uint32_t shared,
-                                          int warpgroup, int row, int column, Ring& ring,
-                                          typename Mode::Sender& sender) {
+                                          int warpgroup, int row, int column, bool leader,
+                                          Ring& ring, typename Mode::Sender& sender) {
   using L = Layout<kTile>;
   constexpr int stores = L::blocks * L::pieces;
   constexpr int most = L::slots - 1 < stores - 1 ? L::slots - 1 : stores - 1;
   constexpr int behind = most < 4 ? most : 4;  // stores that are on their way together, but one
-  const bool first_lane = threadIdx.x % 32 == 0;
   const std::uint32_t empty = shared + L::slot_empty_at + 8 * warpgroup * L::slots;
   Ring oldest = ring;
   const auto hand_back = [&] {
-    ptx::barrier_arrive(empty + 8 * oldest.index);
+    if (leader) ptx::barrier_arrive(empty + 8 * oldest.index);
     oldest.template advance<L::slots>();
   };
   for (int i = 0; i < stores; ++i) {
@@ -101,21 +98,17 @@ __device__ __forceinline__ void send_tile(const typename Mode::Params& params, s
     ptx::barrier_wait<false>(shared + L::slot_full_at + 8 * slot, ring.parity);
     Mode::template store<kTile>(params, sender, shared + L::slots_at + slot * L::slot_bytes,
                                 row + 64 * (i / L::pieces),
-                                column + i % L::pieces * L::slot_columns);
+                                column + i % L::pieces * L::slot_columns, leader);
     __syncwarp();
-    if (first_lane) {
-      ptx::commit_stores();
-      if (i >= behind) {
-        ptx::wait_stores_read<behind>();
-        hand_back();
-      }
+    ptx::commit_stores();
+    if (i >= behind) {
+      ptx::wait_stores_read<behind>();
+      hand_back();
     }
     ring.template advance<L::slots>();
   }
-  if (first_lane) {
-    ptx::wait_stores_read<0>();
-    for (int i = 0; i < behind; ++i) hand_back();
-  }
+  ptx::wait_stores_read<0>();
+  for (int i = 0; i < behind; ++i) hand_back();
 }
 
 }  // namespace weft::kernels

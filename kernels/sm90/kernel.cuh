@@ -7,6 +7,7 @@
 
 #include "kernels/sm90/epilogue.cuh"
 #include "kernels/sm90/mainloop.cuh"
+#include "kernels/sm90/spread.cuh"
 #include "kernels/sm90/wait.cuh"
 
 namespace weft::kernels {
@@ -21,6 +22,7 @@ struct CoreParams {
   int communication_ctas;
   TileOrder order;
   Coordination coordination;
+  PartialSums partials;
 };
 
 /// Sets up the barriers of a CTA. By one thread.
@@ -80,8 +82,8 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
   }
 
   const std::uint32_t shared = ptx::shared(dynamic_shared);
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const bool first_lane = threadIdx.x % 32 == 0;
+  // By way of a shuffle, after which the compiler knows that a warp has one role.
+  const int warp = __shfl_sync(0xFFFF'FFFFu, static_cast<int>(threadIdx.x) / 32, 0);
   const std::uint32_t rank = L::cluster > 1 ? ptx::cluster_rank() : 0;
   const int cluster = (static_cast<int>(blockIdx.x) - core.communication_ctas) / L::cluster;
   if (threadIdx.x == 0) {
@@ -91,15 +93,18 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
   }
   const TileQueue queue{shared + L::queue_full_at, shared + L::queue_empty_at,
                         shared + L::queue_entries_at};
-  const int end = core.order.rows * core.order.columns;
+  const int end = end_of(core.order);
   __syncwarp();
   if constexpr (L::cluster > 1) ptx::cluster_arrive();
-  // What the producer asks memory for at first comes while the cluster starts.
+  // What is asked of memory at first comes while the cluster starts: the producer's first tile, and, in a
+  // warp that has nothing to store yet, the flags that the first rows of X may hang on.
+  constexpr int looker = 3;
   typename Mode::Loader loader;
   TileDraw<L::cluster> draw(queue, core.coordination.control);
   const bool draws = core.order.counter && rank == 0 && threadIdx.x == 0;
   if (draws) draw.ask();
-  if (warp == 0) loader.look(params);
+  if constexpr (Mode::looks)
+    if (warp == looker) loader.look(params, shared + L::verdict_at);
   __syncwarp();
   if constexpr (L::cluster > 1)
     ptx::cluster_wait();
@@ -114,52 +119,61 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
   const auto tile_column = [&, across = across](TilePlace place) {
     return (place.column * L::cluster_n + across) * L::n;
   };
-  const Depth depth = depth_of<kTile>(core.k_blocks, rank);
+  const auto depth_at = [&](int index) {
+    return depth_of<kTile>(core.k_blocks, rank, index % L::spread_k);
+  };
 
   if (warp < 4) {
     ptx::give_registers<40>();
     if (warp == 0) {
       Ring ring;
-      int lead = loader.sure() ? 0 : min(L::stages, depth.end - depth.begin);
+      bool ahead = Mode::looks;
       if (draws) draw.publish();
       for (int index = feed.template next<true>(); index < end;
            index = feed.template next<true>()) {
         if (draws) draw.ask();
-        const TilePlace place = place_of(core.order, index);
+        const TilePlace place = place_of(core.order, index / L::spread_k);
+        const Depth depth = depth_at(index);
         const int row = tile_row(place);
         const int column = tile_column(place);
+        const int lead = ahead ? min(L::stages, depth.end - depth.begin) : 0;
         // The first stages are free: W need not wait for the rows of X.
-        if (lead > 0 && first_lane)
-          load_w_ahead<kTile>(shared, &core.w, column, depth, lead, rank, ring);
-        __syncwarp();
+        load_w_ahead<kTile>(shared, &core.w, column, depth, lead, rank, ring);
+        if constexpr (Mode::looks)
+          if (ahead) loader.hear(shared + L::verdict_at);
         Mode::wait_rows(params, loader, row, row + L::m);
         __syncwarp();
-        if (first_lane)
-          load_tile<kTile>(shared, &core.x, &core.w, row, column, depth, lead, rank, ring, [&] {
-            if (draws) draw.publish();
-          });
-        lead = 0;
+        load_tile<kTile>(shared, &core.x, &core.w, row, column, depth, lead, rank, ring, [&] {
+          if (draws) draw.publish();
+          __syncwarp();
+        });
+        ahead = false;
       }
+      if constexpr (Mode::looks)
+        if (ahead) loader.hear(shared + L::verdict_at);
     } else if (warp <= L::warpgroups) {
       const int warpgroup = warp - 1;
+      const bool leader = ptx::elected();
       typename Mode::Sender sender;
       Ring ring;
       int turn = 0;
       for (int index = feed.next(); index < end; index = feed.next()) {
         if (L::turns && !takes<L::warpgroups>(turn, warpgroup)) continue;
-        const TilePlace place = place_of(core.order, index);
+        if (!stores_tile<kTile>(index)) continue;
+        const TilePlace place = place_of(core.order, index / L::spread_k);
         const int row = tile_row(place) + (L::by_rows ? warpgroup * L::warpgroup_m : 0);
         const int column = tile_column(place) + (L::by_columns ? warpgroup * L::warpgroup_n : 0) +
                            part * (L::warpgroup_n / L::split_k);
         const bool weakened = core.coordination.flag_before_data;
-        if (weakened && first_lane) Mode::template finish<kTile>(params, row, tile_column(place));
-        send_tile<kTile, Mode>(params, shared, warpgroup, row, column, ring, sender);
-        if (!weakened && first_lane) Mode::template finish<kTile>(params, row, tile_column(place));
+        if (weakened && leader) Mode::template finish<kTile>(params, row, tile_column(place));
+        send_tile<kTile, Mode>(params, shared, warpgroup, row, column, leader, ring, sender);
+        if (!weakened && leader) Mode::template finish<kTile>(params, row, tile_column(place));
       }
     }
   } else {
     ptx::take_registers<L::tile.consumer_registers()>();
     const int warpgroup = warp / 4 - 1;
+    const std::uint32_t thread = ptx::thread_index() % 128;
     Ring stages;
     Ring slots;
     [[maybe_unused]] std::uint32_t exchanges = 0;
@@ -175,7 +189,15 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
         }
         wait_turn<kTile>(shared, warpgroup, turns);
       }
-      multiply_tile<kTile>(sums, shared, warpgroup, depth, rank, stages);
+      multiply_tile<kTile>(sums, shared, warpgroup, thread, depth_at(index), rank, stages);
+      if constexpr (L::spread_k > 1) {
+        const SpreadPlace where{index, static_cast<int>(rank), warpgroup, thread};
+        if (!stores_tile<kTile>(index)) {
+          leave_sums<kTile>(sums, core.partials, core.coordination, where);
+          continue;
+        }
+        add_left_sums<kTile>(sums, core.partials, core.coordination, where);
+      }
       if constexpr (L::split_k == 1) {
         round_out<kTile, 0>(sums, shared, warpgroup, slots);
       } else if (part == 0) {

@@ -32,6 +32,7 @@ struct Layout {
   static constexpr int cluster_n = tile.cluster_n;
   static constexpr int sharing = cluster_m * cluster_n;  ///< CTAs that multicast to each other
   static constexpr int split_k = tile.split_k;
+  static constexpr int spread_k = tile.spread_k;
   static constexpr int cluster = sharing * split_k;
   static constexpr int threads = tile.threads();
   static constexpr int stage_bytes = tile.stage_bytes();
@@ -53,7 +54,8 @@ struct Layout {
   static constexpr int partner_full_at = queue_entries_at + 8 * TileQueue::depth;
   static constexpr int partner_empty_at = partner_full_at + 8 * warpgroups;
   static constexpr int turn_at = partner_empty_at + 8 * warpgroups;
-  static_assert(turn_at + 8 * warpgroups <= shared_bytes);
+  static constexpr int verdict_at = turn_at + 8 * warpgroups;
+  static_assert(verdict_at + 8 <= shared_bytes);
 
   /// Of the CTAs that multicast to each other, returns those whose loads land in, or come from, number
   /// `member`: its row and column.
@@ -66,6 +68,16 @@ struct Layout {
   }
   static constexpr int partner_count = cluster_m + cluster_n - 1;
 };
+
+/// What the index of a 16-byte piece in row `row` of a slot is exclusive-ored with: slots of 128, 64 and 32
+/// bytes a row are stored under the copy engine's swizzle of that width, others as they are.
+template <int kColumns>
+__device__ __forceinline__ std::uint32_t slot_swizzle(std::uint32_t row) {
+  if constexpr (kColumns == 64) return row % 8;
+  if constexpr (kColumns == 32) return row / 2 % 4;
+  if constexpr (kColumns == 16) return row / 4 % 2;
+  return 0;
+}
 
 /// The place of a CTA in its cluster: members share operands, parts share a tile's K.
 struct Member {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ends of the operand pipeline: one thread that keeps the copy engine loading stages, and
+// The two ends of the operand pipeline: one warp that keeps the copy engine loading stages, and
 // two warpgroups that multiply them. A stage is free when every consumer of every CTA that shares
 // its loads has said so.
 #pragma once
@@ -15,10 +15,19 @@ struct Depth {
   int end;
 };
 
-/// Returns the part of `k_blocks` stages that CTA `rank` of a cluster sums.
+/// Returns the part of `k_blocks` stages that CTA `rank` of a cluster sums; `spread` says which of the parts
+/// that are spread over clusters. The last of those has more to do, because it waits for the others,
+/// which meanwhile write their sums.
 template <int kTile>
-__device__ __forceinline__ Depth depth_of(int k_blocks, std::uint32_t rank) {
-  if constexpr (Layout<kTile>::split_k == 1) {
+__device__ __forceinline__ Depth depth_of(int k_blocks, std::uint32_t rank, int spread) {
+  using L = Layout<kTile>;
+  if constexpr (L::spread_k > 1) {
+    constexpr int head_start = 2;  // stages that writing and reading the sums of a tile takes
+    const auto begin_of = [&](int part) {
+      return part == 0 ? 0 : max(0, k_blocks * part / L::spread_k - head_start);
+    };
+    return {begin_of(spread), spread + 1 == L::spread_k ? k_blocks : begin_of(spread + 1)};
+  } else if constexpr (L::split_k == 1) {
     return {0, k_blocks};
   } else {
     const int half = (k_blocks + 1) / 2;
@@ -84,32 +93,39 @@ __device__ __forceinline__ void load_w_ahead(std::uint32_t shared, const CUtenso
 }
 
 /// Loads the operand stages of one tile whose X rows begin at `row` and W rows at `column`; the first
-/// `lead` have begun. Calls `middle` when as many stages as fit are on their way, or all.
+/// `lead` have begun. Calls `middle` when as many stages as fit are on their way, or all. By the whole
+/// producer warp, as everything that loads.
 template <int kTile, class Middle>
 __device__ __forceinline__ void load_tile(std::uint32_t shared, const CUtensorMap* x,
                                           const CUtensorMap* w, int row, int column, Depth depth,
                                           int lead, std::uint32_t rank, Ring& ring,
                                           const Middle& middle) {
   using L = Layout<kTile>;
-  const int middle_block = min(depth.begin + L::stages, depth.end) - 1;
-  if (depth.begin == depth.end) middle();
-  for (int block = depth.begin; block < depth.end; ++block) {
-    const bool begun = block < depth.begin + lead;
-    if (!begun) begin_stage<kTile>(shared, ring);
+  int block = depth.begin;
+  for (; block < depth.begin + lead; ++block) {
     load_x<kTile>(shared, x, row, block, rank, ring);
-    if (!begun) load_w<kTile>(shared, w, column, block, rank, ring);
-    if (block == middle_block) middle();
     ring.template advance<L::stages>();
   }
+  const auto load_until = [&](int end) {
+    for (; block < end; ++block) {
+      begin_stage<kTile>(shared, ring);
+      load_x<kTile>(shared, x, row, block, rank, ring);
+      load_w<kTile>(shared, w, column, block, rank, ring);
+      ring.template advance<L::stages>();
+    }
+  };
+  load_until(min(depth.begin + L::stages, depth.end));
+  middle();
+  load_until(depth.end);
 }
 
-/// Says that this warpgroup is done with a stage, to every CTA that loads into it.
+/// Says that this warpgroup is done with a stage, to every CTA that loads into it. `thread` counts
+/// within the warpgroup.
 template <int kTile>
-__device__ __forceinline__ void free_stage(std::uint32_t shared, std::uint32_t index,
-                                           std::uint32_t rank) {
+__device__ __forceinline__ void free_stage(std::uint32_t shared, std::uint32_t thread,
+                                           std::uint32_t index, std::uint32_t rank) {
   using L = Layout<kTile>;
   const std::uint32_t empty = shared + L::empty_at + 8 * index;
-  const std::uint32_t thread = threadIdx.x % 128;
   if constexpr (L::sharing == 1) {
     if (thread == 0) ptx::barrier_arrive(empty);
   } else {
@@ -130,34 +146,44 @@ __device__ __forceinline__ void wait_turn(std::uint32_t shared, int warpgroup,
 
 /// Hands the turn to the next warpgroup.
 template <int kTile>
-__device__ __forceinline__ void give_turn(std::uint32_t shared, int warpgroup) {
+__device__ __forceinline__ void give_turn(std::uint32_t shared, std::uint32_t thread,
+                                          int warpgroup) {
   using L = Layout<kTile>;
-  if (threadIdx.x % 128 == 0)
-    ptx::barrier_arrive(shared + L::turn_at + 8 * ((warpgroup + 1) % L::warpgroups));
+  if (thread == 0) ptx::barrier_arrive(shared + L::turn_at + 8 * ((warpgroup + 1) % L::warpgroups));
 }
 
-/// Multiplies the stages of one tile into `sums`, keeping one group of multiplications in flight.
+/// Multiplies the stages of one tile into `sums`, keeping one group of multiplications in flight. What lies
+/// between the last multiplication of a stage and the first of the next one is time of the tensor
+/// cores, so the next stage's barrier is looked at beforehand, and the turn is handed over after the
+/// loop. `thread` counts within the warpgroup.
 template <int kTile>
 __device__ __forceinline__ void multiply_tile(
     float (&sums)[Layout<kTile>::blocks][Layout<kTile>::warpgroup_n / 2], std::uint32_t shared,
-    int warpgroup, Depth depth, std::uint32_t rank, Ring& ring) {
+    int warpgroup, std::uint32_t thread, Depth depth, std::uint32_t rank, Ring& ring) {
   using L = Layout<kTile>;
   const int x_row = L::by_rows ? warpgroup * L::warpgroup_m : 0;
   const int w_row = L::by_columns ? warpgroup * L::warpgroup_n : 0;
   const std::uint64_t x_base = wgmma::descriptor(shared + x_row * L::row_bytes);
   const std::uint64_t w_base = wgmma::descriptor(shared + L::x_bytes + w_row * L::row_bytes);
-  std::uint32_t before = 0;
-  if (L::split_k > 1 && depth.begin == depth.end) {
+  if (L::tile.parts() > 1 && depth.begin == depth.end) {
 #pragma unroll
-    for (int i = 0; i < L::warpgroup_n / 2; ++i) sums[0][i] = 0;
+    for (int rows = 0; rows < L::blocks; ++rows)
+#pragma unroll
+      for (int i = 0; i < L::warpgroup_n / 2; ++i) sums[rows][i] = 0;
     return;
   }
+  std::uint32_t before = 0;
+  bool full = ptx::barrier_done(shared + L::full_at + 8 * ring.index, ring.parity);
   for (int block = depth.begin; block < depth.end; ++block) {
-    ptx::barrier_wait<false>(shared + L::full_at + 8 * ring.index, ring.parity);
-    const std::uint64_t stage = ring.index * (L::stage_bytes >> 4);
+    if (!full) ptx::barrier_wait<false>(shared + L::full_at + 8 * ring.index, ring.parity);
+    const std::uint32_t now = ring.index;
+    const std::uint64_t stage = now * (L::stage_bytes >> 4);
+    ring.template advance<L::stages>();
     wgmma::fence();
 #pragma unroll
     for (int step = 0; step < L::k / 16; ++step) {
+      if (step == L::k / 32)
+        full = ptx::barrier_done(shared + L::full_at + 8 * ring.index, ring.parity);
 #pragma unroll
       for (int rows = 0; rows < L::blocks; ++rows) {
         const std::uint64_t x = x_base + stage + 2 * step + (rows * 64 * L::row_bytes >> 4);
@@ -166,15 +192,14 @@ __device__ __forceinline__ void multiply_tile(
       }
     }
     wgmma::commit();
-    // Every stage of this tile has been seen full: the next warpgroup's begin after it.
-    if (L::turns && block + 1 == depth.end) give_turn<kTile>(shared, warpgroup);
     wgmma::wait<1>();
-    if (block > depth.begin) free_stage<kTile>(shared, before, rank);
-    before = ring.index;
-    ring.template advance<L::stages>();
+    if (block > depth.begin) free_stage<kTile>(shared, thread, before, rank);
+    before = now;
   }
+  // Every stage of this tile has been seen full: the next warpgroup's begin after it.
+  if constexpr (L::turns) give_turn<kTile>(shared, thread, warpgroup);
   wgmma::wait<0>();
-  free_stage<kTile>(shared, before, rank);
+  free_stage<kTile>(shared, thread, before, rank);
 }
 
 }  // namespace weft::kernels

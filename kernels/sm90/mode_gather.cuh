@@ -20,19 +20,39 @@ struct Gathering {
     Vectors shards[max_ranks];
     const Signal* shard_ready[max_ranks];
   };
+  static constexpr bool looks = true;
   struct Loader {
-    Signal sequence;
+    Signal sequence = 0;
     /// Chunks that have been there: lane l keeps chunk 32 i + l in bit i, while i is below 32.
     std::uint32_t seen = 0;
     bool all = false;  ///< every chunk has been there
 
-    /// One look at the first chunks, all loads at once; up to 32 need no fence, which would cost more
-    /// than the look. By the producer warp.
-    __device__ __forceinline__ void look(const Params& params) {
+    /// One look at all flags, up to 256, and word of what was seen, for `hear`. Up to 32 flags need no
+    /// fence, which would cost more than the look. By a warp that has nothing else to do.
+    __device__ __forceinline__ void look(const Params& params, std::uint32_t verdict) {
       const Coordination& c = params.core.coordination;
-      all = params.ready == nullptr;
       sequence = sequence_of(c);
-      if (all || c.hold_point == HoldPoint::before_load) return;
+      all = params.ready == nullptr;
+      if (!all && c.hold_point != HoldPoint::before_load) all = all_there(params);
+      if (threadIdx.x % 32 == 0) {
+        ptx::store_word(verdict, all ? 1 : 0);
+        ptx::store_word(verdict + 4, sequence);
+      }
+      __syncwarp();
+      ptx::barrier_pass(verdict_barrier, 64);
+    }
+    /// Waits for the word of the warp that has looked. By the producer warp.
+    __device__ __forceinline__ void hear(std::uint32_t verdict) {
+      ptx::barrier_join(verdict_barrier, 64);
+      all = ptx::load_word(verdict) != 0;
+      sequence = ptx::load_word(verdict + 4);
+      ptx::fence_global_copy_engine();
+    }
+
+   private:
+    static constexpr int verdict_barrier = 15;
+
+    __device__ __forceinline__ bool all_there(const Params& params) const {
       constexpr int words = 8;
       const int count = params.chunks.ranks * params.chunks.per_shard;
       const int lane = static_cast<int>(threadIdx.x % 32);
@@ -45,19 +65,12 @@ struct Gathering {
 #pragma unroll
       for (int i = 0; i < words; ++i) {
         const int chunk = 32 * i + lane;
-        if (chunk >= count) continue;
-        if (static_cast<std::int32_t>(flags[i] - sequence) >= 0)
-          seen |= 1u << i;
-        else if (chunk / params.chunks.per_shard != params.chunks.rank)
+        if (chunk < count && static_cast<std::int32_t>(flags[i] - sequence) < 0 &&
+            chunk / params.chunks.per_shard != params.chunks.rank)
           mine = false;
       }
       if (count > 32) ptx::fence_acquire();
-      __syncwarp();
-      ptx::fence_global_copy_engine();
-      all = __all_sync(0xFFFF'FFFFu, mine);
-    }
-    __device__ __forceinline__ bool sure() const {
-      return all;
+      return __all_sync(0xFFFF'FFFFu, mine);
     }
   };
   struct Sender {};
@@ -87,15 +100,15 @@ struct Gathering {
 
   template <int kTile>
   static __device__ __forceinline__ void store(const Params& params, Sender&, std::uint32_t slot,
-                                               int row, int column) {
-    if (row < params.core.m && column < params.core.n && threadIdx.x % 32 == 0)
+                                               int row, int column, bool) {
+    if (row < params.core.m && column < params.core.n)
       ptx::store_box(&params.out, slot, column, row);
   }
 
   template <int kTile>
   static __device__ __forceinline__ void finish(const Params&, int, int) {}
 
-  static __device__ __forceinline__ void communicate(const Params& params) {
+  static __device__ __noinline__ void communicate(const Params& params) {
     const Coordination& c = params.core.coordination;
     const Chunks& chunks = params.chunks;
     const int ctas = params.core.communication_ctas;

@@ -31,10 +31,8 @@ struct Scattering {
     Signal* posted[max_ranks];
     const Signal* gathered[max_ranks];
   };
-  struct Loader {
-    __device__ __forceinline__ void look(const Params&) {}
-    __device__ __forceinline__ bool sure() const { return true; }
-  };
+  static constexpr bool looks = false;  ///< at flags before the first tile
+  struct Loader {};
   struct Sender {
     std::int64_t in_flight = 0;
   };
@@ -47,28 +45,26 @@ struct Scattering {
 
   template <int kTile>
   static __device__ __forceinline__ void store(const Params& params, Sender& sender,
-                                               std::uint32_t slot, int row, int column) {
+                                               std::uint32_t slot, int row, int column,
+                                               bool leader) {
     using L = Layout<kTile>;
     if (row >= params.core.m || column >= params.core.n) return;
     const Coordination& c = params.core.coordination;
     hold(c, HoldPoint::before_store, params.chunks.chunk_of(row));
-    const bool first_lane = threadIdx.x % 32 == 0;
     if (params.everyone) {
-      if (!first_lane) return;
       for (int step = 1; step <= params.ranks; ++step) {
         const int receiver = (params.rank + step) % params.ranks;
-        send(params, sender, receiver, slot, row, column, L::slot_bytes);
+        send(params, sender, receiver, slot, row, column, L::slot_bytes, leader);
       }
       return;
     }
     const int last = params.chunks.owner_of(min(row + 63, params.core.m - 1));
     int owner = params.chunks.owner_of(row);
-    if (first_lane)
-      send(params, sender, owner, slot, row - owner * params.chunks.shard_rows, column,
-           L::slot_bytes);
+    send(params, sender, owner, slot, row - owner * params.chunks.shard_rows, column, L::slot_bytes,
+         leader);
     // A box cannot be stored from its middle on: rows of further owners go by hand.
     for (++owner; owner <= last; ++owner) {
-      if (owner != params.rank && first_lane) keep_pace(c, L::slot_bytes);
+      if (owner != params.rank && leader) keep_pace(c, L::slot_bytes);
       __syncwarp();
       send_rows<L::slot_columns>(params, owner, slot, row, column);
     }
@@ -151,7 +147,7 @@ struct Scattering {
       const int at = begin - row + v / across;
       const int chunk = v % across;
       if (column + 8 * chunk >= params.core.n) continue;
-      const int swizzle = kColumns == 64 ? at % 8 : kColumns == 32 ? at / 2 % 4 : at / 4 % 2;
+      const auto swizzle = static_cast<int>(slot_swizzle<kColumns>(at));
       const uint4 held = ptx::load_shared(slot + at * (2 * kColumns) + 16 * (chunk ^ swizzle));
       uint4* to = target.data + (v / across) * target.stride + column / 8 + chunk;
       if (params.adds)
@@ -162,10 +158,12 @@ struct Scattering {
   }
 
   static __device__ __forceinline__ void send(const Params& params, Sender& sender, int receiver,
-                                              std::uint32_t slot, int row, int column, int bytes) {
+                                              std::uint32_t slot, int row, int column, int bytes,
+                                              bool leader) {
     const Coordination& c = params.core.coordination;
     if (receiver != params.rank) {
-      keep_pace(c, bytes);
+      if (leader) keep_pace(c, bytes);
+      __syncwarp();
       if (c.bytes_in_flight > 0) {
         if (sender.in_flight + bytes > c.bytes_in_flight) {
           ptx::commit_stores();

@@ -69,6 +69,22 @@ int resident_clusters(Plan::State& state) {
   return clusters;
 }
 
+/// Allocates where the parts of each of `tiles` clusters' tiles leave their sums; flags are zero at first.
+PartialSums partial_sums(const shapes::Tile& tile, int tiles, Plan::State& state) {
+  if (tile.spread_k == 1) return {};
+  const auto count = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(tile.cluster()) *
+                     static_cast<std::size_t>((tile.spread_k - 1) * tile.warpgroups);
+  const std::size_t bytes = count * sizeof(float) * static_cast<std::size_t>(tile.warpgroup_m) *
+                            static_cast<std::size_t>(tile.warpgroup_n);
+  void* memory = nullptr;
+  WEFT_CUDA(cudaMalloc(&memory, bytes + count * sizeof(Signal)));
+  state.partials = {memory, [](void* pointer) { cudaFree(pointer); }};
+  auto* flags = reinterpret_cast<Signal*>(static_cast<std::byte*>(memory) + bytes);
+  WEFT_CUDA(cudaMemset(flags, 0, count * sizeof(Signal)));
+  WEFT_CUDA(cudaStreamSynchronize(nullptr));
+  return {static_cast<float*>(memory), flags};
+}
+
 }  // namespace
 
 void Complaints::done() const {
@@ -135,7 +151,8 @@ CUtensorMap tensor_map(const void* data, int rows, int columns, std::int64_t str
                              extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                              box_columns == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
                              : box_columns == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                                 : CU_TENSOR_MAP_SWIZZLE_32B,
+                             : box_columns == 16 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                                 : CU_TENSOR_MAP_SWIZZLE_NONE,
                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
   return map;
@@ -197,9 +214,13 @@ CoreParams core_params(const Product& p, const Options& options, const Workspace
   WEFT_CUDA(cudaFuncSetAttribute(state.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  state.shared_bytes));
   const int resident = std::min(computing / tile.cluster(), resident_clusters(state));
-  order.clusters = std::clamp(resident, 1, order.rows * order.columns);
+  order.parts = tile.spread_k;
+  order.clusters = std::clamp(resident, 1, order.rows * order.columns * order.parts);
+  // With fixed shares parts wait for clusters before them in the same round only.
+  if (order.clusters > order.parts) order.clusters -= order.clusters % order.parts;
   state.grid = communication_ctas + order.clusters * tile.cluster();
   core.coordination = coordination_of(options, workspace);
+  core.partials = partial_sums(tile, order.rows * order.columns, state);
   return core;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,8 @@ struct Plan::State {
   int grid = 0;
   int threads = 384;
   int shared_bytes = 0;
-  std::size_t sequence_at = 0;  ///< offset of Coordination::sequence in the parameters
+  std::shared_ptr<void> partials;  ///< device memory for sums of parts of K, and their flags
+  std::size_t sequence_at = 0;     ///< offset of Coordination::sequence in the parameters
   alignas(128) std::array<std::byte, parameter_limit> parameters{};
 
   /// Keeps a copy of `params`, whose coordination lies at `coordination_at`.

@@ -52,9 +52,13 @@ __device__ __forceinline__ void barrier_arrive_at(std::uint32_t barrier, std::ui
   }
 }
 
+/// Arrives and expects `bytes`. By a whole warp, for one of its threads.
 __device__ __forceinline__ void barrier_expect(std::uint32_t barrier, std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
+  asm volatile(
+      "{\n.reg .pred one;\nelect.sync _|one, 0xFFFFFFFF;\n"
+      "@one mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n}" ::"r"(barrier),
+      "r"(bytes)
+      : "memory");
 }
 
 /// Waits until the barrier's phase of this parity is complete; acquires what CTA or cluster
@@ -81,6 +85,19 @@ __device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_
           : "memory");
     }
   } while (done == 0);
+}
+
+/// Returns whether the barrier's phase of this parity is complete, without waiting.
+__device__ __forceinline__ bool barrier_done(std::uint32_t barrier, std::uint32_t parity) {
+  std::uint32_t done;
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done != 0;
 }
 
 // Clusters.
@@ -119,6 +136,17 @@ __device__ __forceinline__ void store_word_at(std::uint32_t address, std::uint32
       : "memory");
 }
 
+/// Writes `value` to the word at `address` in this CTA.
+__device__ __forceinline__ void store_word(std::uint32_t address, std::uint32_t value) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ std::uint32_t load_word(std::uint32_t address) {
+  std::uint32_t value;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  return value;
+}
+
 /// Returns where the shared-memory address of this CTA lies in CTA `cta` of the cluster.
 __device__ __forceinline__ std::uint32_t address_at(std::uint32_t address, std::uint32_t cta) {
   std::uint32_t there;
@@ -149,12 +177,15 @@ __device__ __forceinline__ void prefetch_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/// Loads the box at column x, row y, and counts its bytes on `barrier`.
+/// Loads the box at column x, row y, and counts its bytes on `barrier`. By a whole warp with the same
+/// arguments, one of whose threads does it: the compiler then sees that they are uniform, as the
+/// instruction wants them, where a thread alone would first have to prove that it is alone.
 __device__ __forceinline__ void load_box(std::uint32_t to, const CUtensorMap* map,
                                          std::uint32_t barrier, int x, int y) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3, %4}], [%2];" ::"r"(to),
+      "{\n.reg .pred one;\nelect.sync _|one, 0xFFFFFFFF;\n"
+      "@one cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%3, %4}], [%2];\n}" ::"r"(to),
       "l"(map), "r"(barrier), "r"(x), "r"(y)
       : "memory");
 }
@@ -164,24 +195,40 @@ __device__ __forceinline__ void load_box_multicast(std::uint32_t to, const CUten
                                                    std::uint32_t barrier, int x, int y,
                                                    std::uint16_t ctas) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-      ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(to),
+      "{\n.reg .pred one;\nelect.sync _|one, 0xFFFFFFFF;\n"
+      "@one cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;\n}" ::"r"(to),
       "l"(map), "r"(barrier), "r"(x), "r"(y), "h"(ctas)
       : "memory");
 }
 
+/// Returns true in one thread of a warp, the same one each time. By a whole warp.
+__device__ __forceinline__ bool elected() {
+  std::uint32_t one;
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xFFFFFFFF;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(one)
+               :
+               : "memory");
+  return one != 0;
+}
+
+/// Stores the box at column x, row y. By a whole warp with the same arguments, whose elected thread does it.
 __device__ __forceinline__ void store_box(const CUtensorMap* map, std::uint32_t from, int x,
                                           int y) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+      "{\n.reg .pred one;\nelect.sync _|one, 0xFFFFFFFF;\n"
+      "@one cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];\n}" ::
+          "l"(map),
       "r"(from), "r"(x), "r"(y)
       : "memory");
 }
 
+/// As store_box, adding.
 __device__ __forceinline__ void add_box(const CUtensorMap* map, std::uint32_t from, int x, int y) {
   asm volatile(
-      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], "
-      "[%1];" ::"l"(map),
+      "{\n.reg .pred one;\nelect.sync _|one, 0xFFFFFFFF;\n"
+      "@one cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], "
+      "[%1];\n}" ::"l"(map),
       "r"(from), "r"(x), "r"(y)
       : "memory");
 }
@@ -235,6 +282,40 @@ __device__ __forceinline__ void store_release(std::uint32_t* address, std::uint3
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
 
+/// As store_release, for readers on this device.
+__device__ __forceinline__ void store_release_on_device(std::uint32_t* address,
+                                                        std::uint32_t value) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+
+__device__ __forceinline__ void store_floats(float* address, const float* values) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address), "f"(values[0]),
+               "f"(values[1]), "f"(values[2]), "f"(values[3])
+               : "memory");
+}
+
+/// Loads four floats that another CTA of this device has written.
+__device__ __forceinline__ float4 load_floats_from_l2(const float* address) {
+  float4 v;
+  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "l"(address)
+               : "memory");
+  return v;
+}
+
+/// Adds one modulo `last` + 1 for threads of this device that need nothing but the count; returns the
+/// value before.
+__device__ __forceinline__ std::uint32_t count_up_relaxed(std::uint32_t* address,
+                                                          std::uint32_t last) {
+  std::uint32_t before;
+  asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(address), "r"(last)
+               : "memory");
+  return before;
+}
+
 /// Adds one modulo `last` + 1, releasing and acquiring at system scope; returns the value before.
 __device__ __forceinline__ std::uint32_t count_up(std::uint32_t* address, std::uint32_t last) {
   std::uint32_t before;
@@ -272,6 +353,24 @@ __device__ __forceinline__ std::uint64_t nanoseconds() {
   std::uint64_t now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
   return now;
+}
+
+/// Waits until `threads` threads have come to named barrier `barrier`. By whole warps.
+__device__ __forceinline__ void barrier_join(int barrier, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+/// Comes to named barrier `barrier` of `threads` threads without waiting there. By whole warps.
+__device__ __forceinline__ void barrier_pass(int barrier, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+/// Returns the thread's index in its CTA, read once: a value that the compiler keeps, where it would read
+/// the special register again and again, which takes longer than an issue of a multiplication.
+__device__ __forceinline__ std::uint32_t thread_index() {
+  std::uint32_t index;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+  return index;
 }
 
 template <int kRegisters>

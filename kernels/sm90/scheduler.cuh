@@ -16,6 +16,7 @@ struct TileOrder {
   int columns;   ///< cluster tiles from left to right
   int first;     ///< the row of cluster tiles to begin with
   int group;     ///< rows of cluster tiles walked together
+  int parts;     ///< parts of K that follow each other in the order, each a tile of its own
   int clusters;  ///< clusters that compute
   bool counter;  ///< hand out by the counter
 };
@@ -26,7 +27,12 @@ struct TilePlace {
   int column;
 };
 
-/// Returns the place of tile `index` of the order.
+/// Returns the number of indices of the order.
+__device__ __forceinline__ int end_of(const TileOrder& order) {
+  return order.rows * order.columns * order.parts;
+}
+
+/// Returns the place of tile `index` of the order, parts of K apart.
 __device__ __forceinline__ TilePlace place_of(const TileOrder& order, int index) {
   const int per_group = order.group * order.columns;
   const int group = index / per_group;
@@ -56,7 +62,7 @@ class TileFeed {
       : order_(order), queue_(queue), next_(cluster), round_(0) {}
 
   /// Returns the next index; one that is past the order's end says that there is no more.
-  /// The producer also arms the queue. By a whole warp.
+  /// The producer of a cluster also arms the queue. By a whole warp.
   template <bool kArms = false>
   __device__ __forceinline__ int next() {
     if (!order_.counter) {
@@ -67,16 +73,17 @@ class TileFeed {
     const std::uint32_t slot = round_ % TileQueue::depth;
     const std::uint32_t parity = round_ / TileQueue::depth & 1;
     ++round_;
-    if (kArms && threadIdx.x % 32 == 0) ptx::barrier_expect(queue_.full + 8 * slot, 4);
+    if constexpr (kArms && kCluster > 1) ptx::barrier_expect(queue_.full + 8 * slot, 4);
     ptx::barrier_wait<(kCluster > 1)>(queue_.full + 8 * slot, parity);
-    int index;
-    asm volatile("ld.shared.b32 %0, [%1];"
-                 : "=r"(index)
-                 : "r"(queue_.entries + 4 * slot)
-                 : "memory");
+    const auto index = static_cast<int>(ptx::load_word(queue_.entries + 4 * slot));
     __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::barrier_arrive_at<(kCluster > 1)>(queue_.empty + 8 * slot, 0);
-    return index;
+    if (threadIdx.x % 32 == 0) {
+      if constexpr (kCluster > 1)
+        ptx::barrier_arrive_at<true>(queue_.empty + 8 * slot, 0);
+      else
+        ptx::barrier_arrive(queue_.empty + 8 * slot);
+    }
+    return __shfl_sync(0xFFFF'FFFFu, index, 0);
   }
 
  private:
@@ -103,8 +110,13 @@ class TileDraw {
     if (round_ >= TileQueue::depth)
       ptx::barrier_wait<(kCluster > 1)>(queue_.empty + 8 * slot,
                                         (round_ / TileQueue::depth & 1) ^ 1);
-    for (std::uint32_t cta = 0; cta < kCluster; ++cta)
-      ptx::store_word_at(queue_.entries + 4 * slot, queue_.full + 8 * slot, drawn_, cta);
+    if constexpr (kCluster == 1) {
+      ptx::store_word(queue_.entries + 4 * slot, drawn_);
+      ptx::barrier_arrive(queue_.full + 8 * slot);
+    } else {
+      for (std::uint32_t cta = 0; cta < kCluster; ++cta)
+        ptx::store_word_at(queue_.entries + 4 * slot, queue_.full + 8 * slot, drawn_, cta);
+    }
     ++round_;
   }
 

@@ -80,10 +80,13 @@ __device__ __forceinline__ void keep_pace(const Coordination& c, std::int64_t by
   while (static_cast<std::int64_t>(4 * ptx::nanoseconds() - turn) < 0) __nanosleep(64);
 }
 
-/// Counts this CTA as gone; the last one prepares the workspace for the next launch. By one thread.
+/// Counts this CTA as gone; the last one prepares the workspace for the next launch. By one thread, after a
+/// barrier that every thread of the CTA which used the workspace has reached with its answers: nobody
+/// has a read left that the reset could overtake, and what a CTA wrote the end of the launch publishes.
 __device__ __forceinline__ void leave(const Coordination& c) {
-  if (ptx::count_up(&c.control->left, gridDim.x - 1) != gridDim.x - 1) return;
+  if (ptx::count_up_relaxed(&c.control->left, gridDim.x - 1) != gridDim.x - 1) return;
   c.control->next_tile = 0;
+  c.control->launches += 1;
   if (c.advance_phase) c.control->phase += 1;
 }
 

@@ -80,6 +80,9 @@ std::string WaitError::text() const {
     case WaitKind::result:
       what = "a reduced result";
       break;
+    case WaitKind::part_of_depth:
+      what = "the sums of another part of K";
+      break;
   }
   return "rank " + std::to_string(rank) + ", CTA " + std::to_string(cta) + ": waited " +
          std::to_string(waited_ns / 1'000) + " us for " + what + ", chunk " +

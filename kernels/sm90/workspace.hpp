@@ -19,6 +19,7 @@ enum class WaitKind : std::uint32_t {
   peer_shard,      ///< a communication CTA, for a peer's rows to be ready
   partial,         ///< a communication CTA, for a partial product from a peer
   result,          ///< a communication CTA, for a peer's reduced rows
+  part_of_depth,   ///< a consumer, for the sums of another part of K
 };
 
 /// A wait that expired: who waited for what, and what was there instead.

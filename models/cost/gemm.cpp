@@ -189,8 +189,8 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
                             static_cast<int>(problem.k), static_cast<int>(budget.sms()));
     const shapes::Tile& entry = shapes::tiles[static_cast<std::size_t>(chosen)];
     const GemmTile tile = from_table(entry);
-    return pricer.finish(pricer.price(tile, entry.split_k),
-                         "our chooser's fewest cycles: " + describe(tile, entry.split_k));
+    return pricer.finish(pricer.price(tile, entry.parts()),
+                         "our chooser's fewest cycles: " + describe(tile, entry.parts()));
   }
   if (const auto measured = between_measured(profile, problem, budget, pricer)) {
     return pricer.finish(measured->priced, measured->choice);

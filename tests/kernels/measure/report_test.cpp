@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/measure/report.hpp"
 
+#include <array>
 #include <sstream>
+#include <string>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,6 +75,43 @@ TEST(Report, CountsLossesAndComparesSchedules) {
                         "| 1.00 | 2.00 |"));
   EXPECT_THAT(out.str(), HasSubstr("| one launch | copy engine | 0 | 1 | 0 | 0.55 |"));
   EXPECT_THAT(out.str(), HasSubstr("| ag_gemm | host_link | copy engine | 0 | 2: 2.00 |"));
+}
+
+TEST(Report, ListsWhereManyLaunchesBeatOneFromSixteenChunksOn) {
+  calibration::SampleSet set;
+  set.samples = {sample("A", "", 100), sample("C", "serial", 200)};
+  for (const auto& [chunks, one, many] : {std::array{16, 100, 160}, std::array{32, 100, 90}})
+    for (const char* schedule : {"chunked", "device_flag"}) {
+      set.samples.push_back(sample("D", schedule, schedule == std::string("chunked") ? many : one));
+      set.samples.back().what.chunks = chunks;
+    }
+  std::ostringstream out;
+  report(set, out);
+  // The geometric mean of 1.6 and 0.9.
+  EXPECT_THAT(out.str(), HasSubstr("From 16 chunks on: 1.20 over 2 cells; exceptions: \n- "
+                                   "| ag_gemm | host_link | copy engine | 0 | 32: 0.90 |"));
+}
+
+TEST(Report, BestOfEachIsOverTheLibrarysSerialForm) {
+  calibration::SampleSet set;
+  for (const auto& [figure, schedule, us] :
+       {std::tuple{"A", "", 90}, std::tuple{"B", "", 100}, std::tuple{"C", "serial", 180},
+        std::tuple{"D", "chunked", 120}}) {
+    set.samples.push_back(sample(figure, schedule, us));
+    set.samples.back().what.library = "cublaslt";
+    if (*figure != 'A' && *figure != 'D') set.samples.back().what.transport = "library";
+  }
+  for (const Sample& each :
+       {sample("A", "", 100), sample("C", "serial", 200), sample("D", "device_flag", 125),
+        sample("A_s", "device_flag", 100), sample("B_s", "device_flag", 100)})
+    set.samples.push_back(each);
+  std::ostringstream out;
+  report(set, out);
+  // Two pieces of 50 us, the own half of the compute first: the ideal is 125 of 200 us.
+  EXPECT_THAT(out.str(),
+              HasSubstr("| ag_gemm | host_link | 2 | 2048 | 1024 | 1024 | 90 | 100 | 180 | one "
+                        "launch, copy engine, 2 | 125 | chunked, copy engine, 2 | 120 | 1.50 | "
+                        "100 % |"));
 }
 
 }  // namespace

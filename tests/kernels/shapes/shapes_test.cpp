@@ -72,6 +72,15 @@ TEST(Waves, ClustersOfFourLeaveSmsIdle) {
   EXPECT_EQ(waves(split, 1'024, 1'280, 132), 1);
 }
 
+TEST(Waves, SpreadPartsOfKAreTilesOfTheirOwn) {
+  const Tile& spread = tiles[static_cast<std::size_t>(*tile_index("128x160_c2x1_s2"))];
+  // 1024 x 1280: 4 x 8 clusters of two tiles, each by two clusters.
+  EXPECT_EQ(spread.cluster(), 2);
+  EXPECT_EQ(spread.parts(), 2);
+  EXPECT_EQ(cluster_tiles(spread, 1'024, 1'280), 64);
+  EXPECT_EQ(waves(spread, 1'024, 1'280, 132), 1);
+}
+
 TEST(ChooseTile, NeverTakesMoreEstimatedCyclesThanAnotherTile) {
   for (const int m : {1, 64, 300, 1'024, 4'096})
     for (const int n : {256, 1'280, 7'168})

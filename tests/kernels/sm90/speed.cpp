@@ -43,6 +43,22 @@ constexpr std::array<Extents, 24> shapes24{
      {2'048, 4'608, 12'288},  {2'048, 6'144, 12'288}, {2'048, 12'288, 6'144},
      {1'024, 12'288, 1'536},  {8'192, 14'336, 4'096}, {16'384, 8'192, 14'336}}};
 
+// Few rows, as chunks have them: what the chooser is fitted to besides.
+constexpr std::array<Extents, 14> shapes_of_few_rows{{{64, 8'192, 3'584},
+                                                      {128, 1'280, 8'192},
+                                                      {128, 7'168, 8'192},
+                                                      {256, 1'280, 8'192},
+                                                      {256, 8'192, 1'024},
+                                                      {256, 8'192, 3'584},
+                                                      {384, 5'120, 8'192},
+                                                      {384, 16'384, 4'096},
+                                                      {512, 1'280, 8'192},
+                                                      {512, 7'168, 8'192},
+                                                      {512, 8'192, 3'584},
+                                                      {768, 1'280, 8'192},
+                                                      {768, 4'096, 4'096},
+                                                      {768, 8'192, 1'024}}};
+
 std::size_t area(int a, int b) {
   return static_cast<std::size_t>(a) * static_cast<std::size_t>(b);
 }
@@ -98,12 +114,14 @@ class Bench {
     WEFT_CUDA(cudaEventElapsedTime(&ms, begin_, end_));
     return 1e3 * static_cast<double>(ms) / calls;
   }
-  /// Returns the medians of contestants that take turns, after one round of warming up.
+  /// Returns the medians of contestants that take turns, after one round of warming up. Each round begins
+  /// with another one, so that none keeps step with how the device rations its power.
   std::vector<double> compete(int rounds, int calls,
                               const std::vector<std::function<void(int)>>& contestants) const {
     std::vector<std::vector<double>> times(contestants.size());
     for (int round = 0; round <= rounds; ++round)
-      for (std::size_t i = 0; i < contestants.size(); ++i) {
+      for (std::size_t turn = 0; turn < contestants.size(); ++turn) {
+        const std::size_t i = (turn + static_cast<std::size_t>(round)) % contestants.size();
         const double us = time(calls, contestants[i]);
         if (round > 0) times[i].push_back(us);
       }
@@ -236,8 +254,10 @@ void late_ctas(const Bench& bench) {
 /// Every tile on every count of SMs: what the chooser's constants are fitted to.
 void every_tile(const Bench& bench) {
   const CublasLt lt;
+  std::vector<Extents> shapes(shapes24.begin(), shapes24.end());
+  shapes.insert(shapes.end(), shapes_of_few_rows.begin(), shapes_of_few_rows.end());
   for (const int sms : {132, 124, 116, 108, 96, 64})
-    for (const Extents& e : shapes24) {
+    for (const Extents& e : shapes) {
       std::vector<std::function<void(int)>> contestants{library(bench, lt, e, sms)};
       for (std::size_t tile = 0; tile < shapes::tiles.size(); ++tile) {
         Options options;
