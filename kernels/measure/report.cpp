@@ -130,28 +130,42 @@ double ideal_of(const Cell& cell) {
   return ideal_pipeline(*cell.a_s, *cell.b_s, pieces, 1.0 / ranks, what.operation == "ag_gemm");
 }
 
+std::string over_ideal(const std::vector<double>& over) {
+  return fmt::format("| {} | {:+.1f} % | {:+.1f} % | {:+.1f} % |\n", over.size(),
+                     100 * quantile(over, 0.5), 100 * quantile(over, 0.95),
+                     100 * quantile(over, 1));
+}
+
 void against_ideal(const std::vector<Boundary>& all, std::ostream& out) {
   std::map<std::string, std::vector<double>> rows;
+  std::map<std::string, std::vector<double>> by_mover;
   for (const Boundary& boundary : all) {
-    // The best chunk count of each schedule, mover and margin.
+    // The best chunk count of each schedule, mover and margin; and of each kind of mover.
     std::map<std::string, const Cell*> best;
+    std::map<std::string, const Cell*> best_moved;
     for (const auto& [key, cell] : boundary.cells) {
       if (!cell.d || !cell.a_s || !cell.b_s) continue;
       // What is shared after it is summed is no pipeline of two stages.
       if (cell.what.operation != "ag_gemm" && cell.what.operation != "gemm_rs") continue;
       const Cell*& at = best[row_name(cell.what)];
       if (at == nullptr || *cell.d < *at->d) at = &cell;
+      const bool engine = cell.what.transport != "sm";
+      const Cell*& moved = best_moved[engine                             ? "copy engine"
+                                      : cell.what.margin.value_or(0) > 0 ? "CTAs, a margin"
+                                                                         : "CTAs, none"];
+      if (moved == nullptr || *cell.d < *moved->d) moved = &cell;
     }
     for (const auto& [name, cell] : best) rows[name].push_back(*cell->d / ideal_of(*cell) - 1);
+    for (const auto& [name, cell] : best_moved)
+      by_mover[name].push_back(*cell->d / ideal_of(*cell) - 1);
   }
   out << "| library | boundary | ranks over | schedule | moved by | margin | cases | median | 95th "
          "| "
          "most |\n|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const auto& [name, over] : rows)
-    out << name
-        << fmt::format("| {} | {:+.1f} % | {:+.1f} % | {:+.1f} % |\n", over.size(),
-                       100 * quantile(over, 0.5), 100 * quantile(over, 0.95),
-                       100 * quantile(over, 1));
+  for (const auto& [name, over] : rows) out << name << over_ideal(over);
+  out << "\n| moved by, at the best schedule and chunk count | cases | median | 95th | most |\n"
+         "|---|---|---|---|---|\n";
+  for (const auto& [name, over] : by_mover) out << "| " << name << " " << over_ideal(over);
 }
 
 void one_launch_or_many(const std::vector<Boundary>& all, std::ostream& out) {

@@ -108,7 +108,7 @@ struct Gathering {
   template <int kTile>
   static __device__ __forceinline__ void finish(const Params&, int, int) {}
 
-  static __device__ __noinline__ void communicate(const Params& params) {
+  static __device__ __forceinline__ void communicate(const Params& params) {
     const Coordination& c = params.core.coordination;
     const Chunks& chunks = params.chunks;
     const int ctas = params.core.communication_ctas;

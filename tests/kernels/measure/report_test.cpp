@@ -75,6 +75,8 @@ TEST(Report, CountsLossesAndComparesSchedules) {
                         "| 1.00 | 2.00 |"));
   EXPECT_THAT(out.str(), HasSubstr("| one launch | copy engine | 0 | 1 | 0 | 0.55 |"));
   EXPECT_THAT(out.str(), HasSubstr("| ag_gemm | host_link | copy engine | 0 | 2: 2.00 |"));
+  // The better schedule of the two, whose ideal is 125 us.
+  EXPECT_THAT(out.str(), HasSubstr("| copy engine | 1 | -12.0 % |"));
 }
 
 TEST(Report, ListsWhereManyLaunchesBeatOneFromSixteenChunksOn) {
