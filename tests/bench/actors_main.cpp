@@ -15,6 +15,8 @@ class RatioReporter : public benchmark::ConsoleReporter {
   void ReportRuns(const std::vector<Run>& runs) override {
     ConsoleReporter::ReportRuns(runs);
     for (const Run& run : runs) {
+      // With repetitions their spread comes last: the figure is the last median, or the last run.
+      if (run.run_type == Run::RT_Aggregate && run.aggregate_name != "median") continue;
       const auto rate = run.counters.find("items_per_second");
       if (rate != run.counters.end()) rates_[run.run_name.function_name] = rate->second.value;
     }
