@@ -38,18 +38,72 @@ std::int64_t cost_of(const sim::Link& link) {
 }
 
 // The graph of links that a path from `from` may use: those of forwarding vertices and of `from` itself.
-Graph graph_from(const Fabric& fabric, VertexId from) {
+Graph graph_from(const Fabric& fabric, VertexId from, const std::set<VertexId>& avoided) {
   Graph graph(fabric.vertices.size());
   for (std::uint32_t i = 0; i < fabric.links.size(); ++i) {
     const FabricLink& link = fabric.links[i];
     const Vertex& tail = fabric.vertices.at(link.from.value());
-    if (link.from != from && !forwards(tail.kind)) continue;
+    if ((link.from != from && !forwards(tail.kind)) || avoided.contains(link.to)) continue;
     boost::add_edge(link.from.value(), link.to.value(), EdgeProperty{cost_of(link.link), i}, graph);
   }
   return graph;
 }
 
+// The vertices that forward these paths.
+std::set<VertexId> forwarders_of(const ShortestPaths& paths, const Fabric& fabric, VertexId to) {
+  std::set<VertexId> result;
+  for (const PathShare& share : paths.shares) {
+    const VertexId head = fabric.links[share.link].to;
+    if (head != to) result.insert(head);
+  }
+  return result;
+}
+
+bool any_nic(const std::set<VertexId>& vertices, const Fabric& fabric) {
+  return std::any_of(vertices.begin(), vertices.end(), [&](VertexId vertex) {
+    return fabric.vertices[vertex.value()].kind == VertexKind::nic;
+  });
+}
+
+// No other way can carry more than the links that leave `from` for elsewhere.
+bool more_leaves(const Fabric& fabric, VertexId from, const std::set<VertexId>& avoided,
+                 Bandwidth rate) {
+  Bandwidth sum;
+  for (const FabricLink& link : fabric.links) {
+    if (link.from == from && !avoided.contains(link.to)) sum += link.link.capacity_per_direction;
+  }
+  return sum > rate;
+}
+
+std::optional<ShortestPaths> widest_of_shortest(const Fabric& fabric, VertexId from, VertexId to) {
+  std::optional<ShortestPaths> best = shortest_paths(fabric, from, to);
+  if (!best || best->shares.empty()) return best;
+  std::set<VertexId> avoided = forwarders_of(*best, fabric, to);
+  if (any_nic(avoided, fabric)) return best;
+  while (more_leaves(fabric, from, avoided, rate_of(*best, fabric))) {
+    std::optional<ShortestPaths> other = shortest_paths(fabric, from, to, avoided);
+    if (!other) break;
+    const std::set<VertexId> by = forwarders_of(*other, fabric, to);
+    // A direct link, or the way out of the node, is no other way between peers.
+    if (by.empty() || any_nic(by, fabric)) break;
+    if (rate_of(*other, fabric) > rate_of(*best, fabric)) best = std::move(other);
+    avoided.insert(by.begin(), by.end());
+  }
+  return best;
+}
+
 }  // namespace
+
+Bandwidth rate_of(const ShortestPaths& paths, const Fabric& fabric) {
+  std::optional<Bandwidth> rate;
+  for (const PathShare& share : paths.shares) {
+    const Bandwidth whole = Bandwidth::from_bytes_per_second(
+        narrow(Int128{fabric.links[share.link].link.capacity_per_direction.bytes_per_second()} *
+               paths.total / share.count));
+    if (!rate || whole < *rate) rate = whole;
+  }
+  return rate.value_or(Bandwidth());
+}
 
 sim::LinkEnd link_end(const Vertex& vertex, const sim::Machine& machine,
                       const std::vector<sim::MemoryId>& hosts) {
@@ -66,8 +120,9 @@ sim::LinkEnd link_end(const Vertex& vertex, const sim::Machine& machine,
   return {sim::LinkEnd::Of::nic, vertex.index};
 }
 
-std::optional<ShortestPaths> shortest_paths(const Fabric& fabric, VertexId from, VertexId to) {
-  const Graph graph = graph_from(fabric, from);
+std::optional<ShortestPaths> shortest_paths(const Fabric& fabric, VertexId from, VertexId to,
+                                            const std::set<VertexId>& avoided) {
+  const Graph graph = graph_from(fabric, from, avoided);
   std::vector<std::int64_t> distance(fabric.vertices.size(), unreachable);
   boost::dijkstra_shortest_paths(graph, from.value(),
                                  boost::weight_map(boost::get(&EdgeProperty::cost, graph))
@@ -120,7 +175,7 @@ std::optional<ShortestPaths> shortest_paths(const Fabric& fabric, VertexId from,
 
 std::optional<sim::Route> unicast_route(const Fabric& fabric, VertexId from, VertexId to,
                                         sim::MemoryId source, sim::MemoryId target) {
-  const auto paths = shortest_paths(fabric, from, to);
+  const auto paths = widest_of_shortest(fabric, from, to);
   if (!paths) return std::nullopt;
   sim::Route route;
   route.name = fabric.vertices[from.value()].name + "->" + fabric.vertices[to.value()].name;

@@ -2,13 +2,15 @@
 // The link graph of a machine and the routes over it.
 //
 // A route is the set of equal-cost shortest paths from one vertex to another, its traffic striped evenly over
-// the paths. Cost is latency first, then hops. Devices and host memories end a path and never forward one:
+// the paths. Cost is latency first, then hops. Where paths that share no switch with these carry more and need no
+// NIC, they are the route instead: peers talk over NVLink, though their common root may be nearer. Devices and host memories end a path and never forward one:
 // what a kernel forwards is a schedule's business, not the fabric's. A multicast tree is one switch (or an
 // equal share on each of k parallel ones) that every member reaches in one hop.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,10 +55,14 @@ struct ShortestPaths {
   Duration latency;
 };
 
-/// All shortest paths between two vertices; none where there is no path. Throws std::overflow_error where the
-/// number of equal paths passes 2^31, which no fabric that people build has.
+/// All shortest paths between two vertices that enter no vertex of `avoided`; none where there is no path. Throws
+/// std::overflow_error where the number of equal paths passes 2^31, which no fabric that people build has.
 [[nodiscard]] std::optional<ShortestPaths> shortest_paths(const Fabric& fabric, VertexId from,
-                                                          VertexId to);
+                                                          VertexId to,
+                                                          const std::set<VertexId>& avoided = {});
+
+/// What the paths carry together, each link loaded with its share.
+[[nodiscard]] Bandwidth rate_of(const ShortestPaths& paths, const Fabric& fabric);
 
 /// Unicast route between two memories (given by their vertices).
 [[nodiscard]] std::optional<sim::Route> unicast_route(const Fabric& fabric, VertexId from,

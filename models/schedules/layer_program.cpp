@@ -166,8 +166,15 @@ void LayerProgram::operate(int rank, sim::StreamId stream, const Operator& op) {
   const SmBudget sms = site_.sms(rank);
   const auto launch = [&](const KernelCost& cost) {
     if (cost.tiles == 0) return;
+    // Kernels that fill an SM are written for the shared memory that it has.
+    sim::Footprint footprint = cost.footprint;
+    footprint.shared_memory = std::min(
+        footprint.shared_memory,
+        site_.built.machine
+            .device(site_.built.machine.rank(sim::RankId(static_cast<std::uint32_t>(rank))).device)
+            .sms.per_sm.shared_memory);
     sim::KernelWriter kernel = builder_.kernel(op.name, 0);
-    kernel.footprint(cost.footprint)
+    kernel.footprint(footprint)
         .prologue(beyond_launch(cost.start))
         .role(sim::Purpose::compute, sim::TileOrder::one_cta_per_tile)
         .range(cost.tiles, cost.tile_time, matrix_demand)

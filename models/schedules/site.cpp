@@ -68,6 +68,31 @@ void apply_engines(const Profile& profile, bool peers, sim::Machine& machine) {
   }
 }
 
+// Links between devices of a node carry the share of their raw rate that the profile's device was seen to reach
+// between two of them: the rest is packet headers, whoever sends.
+void apply_peer_links(const Profile& profile, topology::Built& built) {
+  const CopyEngineCosts* costs = on_path(profile.copy_engines, CopyPath::to_peer);
+  if (costs == nullptr) return;
+  const double reached =
+      static_cast<double>(costs->rate.value.bytes_per_second()) /
+      static_cast<double>(profile.gpu.link_per_direction.value.bytes_per_second());
+  if (reached >= 1) return;
+  std::set<std::uint32_t> links;
+  for (std::size_t from = 0; from < built.unicast.size(); ++from) {
+    for (std::size_t to = 0; to < built.unicast.size(); ++to) {
+      const sim::Route& route = built.machine.routes.at(built.unicast[from][to].value());
+      if (from == to || route.nic) continue;
+      for (const sim::RouteShare& share : route.shares) {
+        if (share.on == sim::RouteShare::On::link) links.insert(share.index);
+      }
+    }
+  }
+  for (const std::uint32_t index : links) {
+    Bandwidth& capacity = built.machine.links.at(index).capacity_per_direction;
+    capacity = scaled(capacity, reached);
+  }
+}
+
 // What the path to host memory really carries bounds its links: their raw rate counts packet headers.
 void apply_host_links(const Profile& profile, topology::Built& built) {
   const auto bound = [&](const std::vector<sim::RouteId>& routes, CopyPath path) {
@@ -232,12 +257,14 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   site.built = topology::build(machine, places, overrides);
   site.profile = profile;
   const bool peers = site.built.machine.devices.size() > 1;
+  // The library's collectives are priced by the raw rate.
+  site.fabric = fabric_between(site.built);
   apply_control(profile.control, site.built.machine);
   apply_engines(profile, peers, site.built.machine);
+  apply_peer_links(profile, site.built);
   apply_host_links(profile, site.built);
   apply_memory(profile, site.built.machine);
   apply_interference(profile, site.built.machine);
-  site.fabric = fabric_between(site.built);
   site.group = group_of(site.built);
   site.prices = std::make_shared<Prices>(site.profile, site.fabric);
   site.gangs = std::make_shared<GangUseTable>();

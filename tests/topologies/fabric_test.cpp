@@ -19,12 +19,34 @@ struct Net {
     fabric.vertices.push_back({kind, std::move(name), index});
     return VertexId(static_cast<std::uint32_t>(fabric.vertices.size() - 1));
   }
-  void join(VertexId a, VertexId b, Duration latency = 100_ns) {
+  void join(VertexId a, VertexId b, Duration latency = 100_ns, Bandwidth rate = 100_GBps) {
     for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-      fabric.links.push_back({from, to, {"", 100_GBps, latency}});
+      fabric.links.push_back({from, to, {"", rate, latency}});
     }
   }
 };
+
+// The common root of two devices is nearer than their switch and carries less: peers take the switch, or all of its
+// planes; what leaves by a NIC takes the nearest.
+TEST(Routes, PeersTakeTheWayThatCarriesMore) {
+  for (const int planes : {1, 2, 4}) {
+    Net net;
+    const VertexId a = net.add(VertexKind::device, "a");
+    const VertexId b = net.add(VertexKind::device, "b");
+    const VertexId root = net.add(VertexKind::fabric_switch, "root");
+    net.join(a, root, 50_ns, 60_GBps);
+    net.join(root, b, 50_ns, 60_GBps);
+    for (int p = 0; p < planes; ++p) {
+      const VertexId plane = net.add(VertexKind::fabric_switch, "plane");
+      net.join(a, plane, 100_ns, 40_GBps);
+      net.join(plane, b, 100_ns, 40_GBps);
+    }
+    const auto route = unicast_route(net.fabric, a, b, sim::MemoryId(0), sim::MemoryId(1));
+    ASSERT_TRUE(route.has_value());
+    EXPECT_EQ(route->denominator, planes == 1 ? 1 : planes);
+    EXPECT_EQ(route->latency, planes == 1 ? 100_ns : 200_ns);
+  }
+}
 
 // k planes between two devices: every path has two hops, each link carries 1/k of the bytes.
 TEST(Routes, TrafficIsStripedEvenlyOverEqualPaths) {
