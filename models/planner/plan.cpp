@@ -51,8 +51,8 @@ class Searcher {
     std::optional<BoundaryFigures> rival;
     const auto other = std::find_if(
         found.best.begin(), found.best.end(),
-        [](const Candidate& each) { return each.choice.schedule->info().name != "serial"; });
-    if (result.pick.schedule->info().name == "serial" && other != found.best.end()) {
+        [](const Candidate& each) { return each.choice.schedule->overlaps(each.choice.knobs); });
+    if (!result.pick.schedule->overlaps(result.pick.knobs) && other != found.best.end()) {
       rival =
           BoundaryFigures{boundary.name, other->choice.schedule->info().name, other->choice.knobs,
                           evaluate(boundary, other->choice, site, effects_)};

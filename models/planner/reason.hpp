@@ -8,7 +8,8 @@
 
 namespace weft::model {
 
-/// Why the search's best is the best. `rival`: every figure of the best candidate that is not serial, if there is one.
+/// Why the search's best is the best. `rival`: every figure of the best candidate that overlaps, where the
+/// pick does not and there is one.
 [[nodiscard]] std::string reason_for(const BoundarySearch& search, const Figures& pick,
                                      const std::optional<BoundaryFigures>& rival);
 

@@ -38,6 +38,8 @@ class Chunked final : public Schedule {
     return info;
   }
 
+  bool overlaps(const Knobs& knobs) const override { return knobs.count("chunks") > 1; }
+
   std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
                                     const Site& site) const override {
     std::vector<std::string> refusals = fused_refusals(boundary, site, knobs);

@@ -38,6 +38,8 @@ class Serial final : public Schedule {
     return info;
   }
 
+  bool overlaps(const Knobs&) const override { return false; }
+
   std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
                                     const Site& site) const override {
     std::vector<std::string> refusals;

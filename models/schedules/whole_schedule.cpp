@@ -58,7 +58,7 @@ std::vector<std::vector<Transfer>> WholeSchedule::transfers(const Boundary& boun
 
 void WholeSchedule::expand(const Boundary& boundary, const Knobs& knobs, const Site&,
                            LayerProgram& program) const {
-  const bool one_stream = !overlaps();
+  const bool one_stream = !overlaps(knobs);
   Beside how;
   how.one_stream = one_stream;
   how.resident_first = resident_first(knobs);

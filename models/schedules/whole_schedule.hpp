@@ -21,6 +21,8 @@ class WholeSchedule : public Schedule {
   [[nodiscard]] std::vector<std::vector<Transfer>> transfers(const Boundary& boundary,
                                                              const Knobs& knobs,
                                                              const Site& site) const final;
+  /// By default nothing stands beside the collectives: one stream.
+  [[nodiscard]] bool overlaps(const Knobs&) const override { return false; }
   void expand(const Boundary& boundary, const Knobs& knobs, const Site& site,
               LayerProgram& program) const override;
   [[nodiscard]] Knobs normalised(const Boundary&, const Knobs& knobs, const Site&) const override {
@@ -40,8 +42,6 @@ class WholeSchedule : public Schedule {
   /// What is moved; by default what the carrier's algorithm makes.
   [[nodiscard]] virtual std::vector<Transfer> moves(const BoundaryCollective& collective,
                                                     const Knobs& knobs, const Site& site) const;
-  /// How operators stand beside the collectives; by default nothing does: one stream.
-  [[nodiscard]] virtual bool overlaps() const { return false; }
   [[nodiscard]] virtual bool resident_first(const Knobs&) const { return false; }
   [[nodiscard]] virtual int margin(const Knobs&) const { return 0; }
   /// Launches one collective; by default as one gang of all ranks with the carrier's CTAs.

@@ -60,6 +60,7 @@ class CublasMpMatmul final : public Schedule {
 
   const ScheduleInfo& info() const override { return info_; }
 
+  bool overlaps(const Knobs& knobs) const override { return knobs.text("algo") != "no_overlap"; }
   std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
                                     const Site& site) const override {
     const auto pair = fused_pair(boundary);

@@ -38,7 +38,7 @@ class NcclStreamOverlap final : public WholeSchedule {
   }
 
  protected:
-  bool overlaps() const override { return true; }
+  bool overlaps(const Knobs&) const override { return true; }
   void rules(const Boundary& boundary, const Knobs&, const Site&, Rules& broken) const override {
     require(
         broken, has_independent_work(boundary),

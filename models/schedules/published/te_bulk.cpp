@@ -59,7 +59,7 @@ class TeBulk final : public WholeSchedule {
   }
 
  protected:
-  bool overlaps() const override { return true; }
+  bool overlaps(const Knobs&) const override { return true; }
   bool resident_first(const Knobs& knobs) const override {
     return knobs.count("launch_completion_event") == 1;
   }
