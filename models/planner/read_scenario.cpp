@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/planner/read_scenario.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -66,12 +67,12 @@ PipelineScenario read_pipeline(StrictObject& object) {
   pipeline.communication_first = object.defaulted<bool>(
       {"communication_first", "a gather: chunks are computed after they arrive"}, false);
   pipeline.interference = object.optional_object(
-      {"interference", "what a chunk takes while the other side runs"}, [](StrictObject& inner) {
+      {"interference", "what a chunk takes while the other side runs"}, [&](StrictObject& inner) {
         PipelineInterference interference;
         interference.compute = inner.optional<Duration>(
-            {"compute", "of one chunk, beside communication"}, at_least(Duration()));
+            {"compute", "of one chunk, beside communication"}, at_least(pipeline.compute));
         interference.communication = inner.optional<Duration>(
-            {"communication", "of one chunk, beside compute"}, at_least(Duration()));
+            {"communication", "of one chunk, beside compute"}, at_least(pipeline.communication));
         return interference;
       });
   pipeline.claim = object.optional_object(
@@ -334,8 +335,13 @@ KnobValue parse_knob(std::string_view text) {
   return std::string(text);
 }
 
-LayoutChoice parse_layout(std::string_view text, std::vector<std::string>& faults) {
+LayoutChoice parse_layout(std::string_view written, std::vector<std::string>& faults) {
   LayoutChoice choice;
+  // As tables print it, too: "TP=8 SP".
+  std::string lower(written);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::string_view text = lower;
   if (text == "search") return choice;
   choice.search = false;
   choice.sequence_parallel = {false};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -52,8 +53,16 @@ struct Workers::Shared {
 Workers::Workers(unsigned threads)
     : threads_(std::max(1U, threads)), shared_(std::make_unique<Shared>()) {
   shared_->failures.resize(threads_);
-  for (unsigned thread = 1; thread < threads_; ++thread)
-    shared_->threads.emplace_back([this, thread] { shared_->serve(thread); });
+  shared_->threads.reserve(threads_ - 1);
+  Shared* const shared = shared_.get();
+  for (unsigned thread = 1; thread < threads_; ++thread) {
+    try {
+      shared_->threads.emplace_back([shared, thread] { shared->serve(thread); });
+    } catch (const std::system_error&) {
+      // The system gives no more: fewer threads do the same work.
+      threads_ = thread;
+    }
+  }
 }
 
 Workers::~Workers() {

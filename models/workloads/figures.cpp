@@ -27,7 +27,8 @@ Flops model_flops(const ModelConfig& model, const WorkloadSpec& spec) {
   }
   const std::int64_t rows = trains(spec) ? tokens : spec.sequences;
   sum += Flops::from(2) * checked_multiply(model.vocab, model.hidden) * rows;
-  return spec.phase == Phase::backward ? sum * 3 : sum;
+  // Each product has two gradients; the forward pass is a phase of its own.
+  return spec.phase == Phase::backward ? sum * 2 : sum;
 }
 
 std::string_view time_name(Phase phase) {
