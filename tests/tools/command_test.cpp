@@ -61,6 +61,38 @@ TEST_F(Command, ExitsWithTwoOnWrongUsage) {
   EXPECT_THAT(place.err, HasSubstr("no/t.json: No such file or directory"));
 }
 
+TEST_F(Command, DoesNotOverwriteWhatItReads) {
+  write_boundary();
+  const std::string before = text_of(folder_ / "s.json");
+  for (const char* arguments :
+       {"simulate $T/s.json --trace $T/s.json", "plan $T/s.json --lock $T/./s.json",
+        "plan $T/s.json --emit te-yaml=$T/s.json"}) {
+    const Ran ran = weft(kConfigs + std::string(arguments));
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_THAT(ran.err, HasSubstr("would be overwritten"));
+  }
+  EXPECT_EQ(text_of(folder_ / "s.json"), before);
+}
+
+TEST_F(Command, SaysWhereWhatOnlyTheMachineRefusesIsWritten) {
+  write("s.json",
+        R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "ag_gemm",
+  "M": 8190, "N": 4096, "K": 4096, "ranks": 9, "machine": "machines/h200x8.json"}})");
+  const Ran ran = weft(std::string(kConfigs) + "plan $T/s.json");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("s.json:2:"));
+}
+
+// /dev/full takes nothing: what was asked for is not there.
+TEST_F(Command, ExitsWithTwoWhereTheOutputCannotBeWritten) {
+  for (const char* arguments :
+       {"--help", "schema scenario", "simulate configs/scenarios/pipeline-4x3ms-2ms.json"}) {
+    const Ran ran = shell("{ $WEFT " + std::string(arguments) + " > /dev/full; }");
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_THAT(ran.err, HasSubstr("could not be written"));
+  }
+}
+
 TEST_F(Command, WritesNothingOnBadInput) {
   write("s.json", R"({"schema": "weft.scenario/1", "name": "x", "pipeline": {"compute": 1}})");
   const Ran plan = weft("plan $T/s.json --lock $T/plan.lock.json");

@@ -13,6 +13,7 @@
 
 #include "configs/reader/error.hpp"
 #include "models/planner/search.hpp"
+#include "models/profile/profile.hpp"
 #include "sim/run.hpp"
 #include "topologies/build.hpp"
 
@@ -48,6 +49,11 @@ TEST(Failures, WhatTheUserCanMendEndsWithTwo) {
   });
   EXPECT_EQ(file.code, ExitCode::bad_input);
   EXPECT_THAT(file.told, HasSubstr("t.json"));
+  EXPECT_EQ(
+      end_of([]() -> ExitCode { throw model::MissingConstant("no matrix rate for fp32"); }).code,
+      ExitCode::bad_input);
+  EXPECT_EQ(end_of([]() -> ExitCode { throw std::overflow_error("product does not fit"); }).code,
+            ExitCode::bad_input);
 }
 
 TEST(Failures, AProgramThatNeverEndsFails) {

@@ -3,10 +3,13 @@
 
 #include <exception>
 #include <ostream>
+#include <stdexcept>
 #include <system_error>
 
 #include "configs/reader/error.hpp"
+#include "configs/reader/located.hpp"
 #include "models/planner/search.hpp"
+#include "models/profile/profile.hpp"
 #include "sim/run.hpp"
 #include "topologies/build.hpp"
 
@@ -17,10 +20,17 @@ ExitCode guarded(const std::function<ExitCode()>& command, std::ostream& err) {
     return command();
   } catch (const config::ConfigErrors& errors) {
     for (const config::ConfigError& error : errors.errors())
-      err << config::to_string(error) << '\n';
+      err << config::to_string(config::located(error)) << '\n';
     return ExitCode::bad_input;
   } catch (const UsageError& error) {
     err << "weft: " << error.what() << '\n';
+    return ExitCode::bad_input;
+  } catch (const model::MissingConstant& error) {
+    err << "weft: " << error.what()
+        << "\nTake a dtype or a profile that has it, or add it to the profile.\n";
+    return ExitCode::bad_input;
+  } catch (const std::overflow_error& error) {
+    err << "weft: a size is too large to count with: " << error.what() << '\n';
     return ExitCode::bad_input;
   } catch (const topology::BuildError& error) {
     for (const std::string& fault : error.faults()) err << "weft: " << fault << '\n';

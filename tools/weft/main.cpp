@@ -93,7 +93,8 @@ void describe(CLI::App& app, Arguments& a) {
   add_pins(*plan, a.plan.pinned);
   plan->add_flag("--exhaustive", a.plan.exhaustive, "Simulate every point: no bounds");
   plan->add_flag("--explain", a.plan.explain, "Say where exposed time comes from");
-  plan->add_option("--threads", a.plan.threads, "Threads; results do not depend on it");
+  plan->add_option("--threads", a.plan.threads, "Threads; results do not depend on it")
+      ->check(CLI::Range(0, 1024));
   plan->add_option("--top", a.plan.top, "Candidates to list for each boundary")
       ->check(CLI::Range(1, 10));
   plan->add_option("--emit", a.plan.emit,
@@ -118,7 +119,8 @@ void describe(CLI::App& app, Arguments& a) {
   check->add_option("lock", a.check.lock, "A weft.lock/1 file that `weft plan --lock` wrote")
       ->required();
   check->add_option("--junit", a.check.junit, "Also write a JUnit XML report to this file");
-  check->add_option("--threads", a.check.threads, "Threads; results do not depend on it");
+  check->add_option("--threads", a.check.threads, "Threads; results do not depend on it")
+      ->check(CLI::Range(0, 1024));
 
   CLI::App* schedules = app.add_subcommand("schedules", "List the schedules, or explain one");
   schedules->add_option("name", a.schedules.name, "A schedule");
@@ -257,7 +259,34 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& app, int ar
   return fmt::format("a command is missing (commands: {})", fmt::join(names, ", "));
 }
 
+using OptionalFile = std::optional<std::string>;
+
+// A file that is read must not be what is written.
+void keep_apart(const std::vector<std::string>& inputs, const std::vector<OptionalFile>& outputs) {
+  for (const std::string& input : inputs) {
+    for (const OptionalFile& output : outputs) {
+      std::error_code error;
+      if (output && std::filesystem::equivalent(input, *output, error)) {
+        throw UsageError(fmt::format(
+            "{} would be overwritten with what is made of it: name another file", *output));
+      }
+    }
+  }
+}
+
+OptionalFile emitted(const OptionalFile& emit) {
+  if (!emit || emit->find('=') == std::string::npos) return std::nullopt;
+  return emit->substr(emit->find('=') + 1);
+}
+
 ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
+  keep_apart({a.simulate.scenario}, {a.simulate.trace});
+  keep_apart({a.plan.scenario}, {a.plan.lock, emitted(a.plan.emit)});
+  keep_apart({a.compare.scenario}, {a.compare.svg});
+  keep_apart({a.check.lock}, {a.check.junit});
+  keep_apart(a.accuracy.samples, {a.accuracy.svg});
+  keep_apart({a.import_file.file}, {a.import_file.out});
+  keep_apart({a.export_file.file}, {a.export_file.out});
   if (app.got_subcommand("simulate")) return simulate(a.simulate, context);
   if (app.got_subcommand("plan")) return plan(a.plan, context);
   if (app.got_subcommand("compare")) return compare(a.compare, context);
@@ -279,6 +308,16 @@ ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   return version(context);
 }
 
+// Half an answer is none: a full disk or a closed output is a failure, whatever was computed.
+int ended(ExitCode code) {
+  std::cout.flush();
+  if (!std::cout && code == ExitCode::ok) {
+    std::cerr << "weft: the output could not be written whole\n";
+    code = ExitCode::bad_input;
+  }
+  return static_cast<int>(code);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -292,7 +331,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error, std::cout, std::cerr);
+    if (error.get_exit_code() == 0) {
+      app.exit(error, std::cout, std::cerr);
+      return ended(ExitCode::ok);
+    }
     std::cerr << "weft: " << message_of(error, app, argc, argv)
               << "\nRun with --help for more information.\n";
     return static_cast<int>(ExitCode::bad_input);
@@ -307,6 +349,5 @@ int main(int argc, char** argv) {
   context.search.configs.assign(arguments.configs.begin(), arguments.configs.end());
   context.search.installed = installed_share();
   const ExitCode code = guarded([&] { return run(app, arguments, context); }, std::cerr);
-  std::cout.flush();
-  return static_cast<int>(code);
+  return ended(code);
 }

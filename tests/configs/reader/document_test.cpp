@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "configs/reader/located.hpp"
 #include "configs/reader/strict_object.hpp"
 
 namespace weft::config {
@@ -149,6 +150,24 @@ TEST(Document, TolerantDialectTakesTheLastDuplicateAndSkipsTheByteOrderMark) {
                                           "x.json:1:10: /a: duplicate key \"a\" (first at line 1, "
                                           "column 2; the last one counts)",
                                           "x.json:1:29: /u: key is ignored"));
+}
+
+TEST(Located, FindsWhatThePointerMeansOrWhatIsAroundIt) {
+  const std::string file = testing::TempDir() + "weft_located.json";
+  std::ofstream(file) << "{\"a\": 1,\n \"b/c\": {\"list\": [5,\n   6]}}";
+  const auto place = [&](const std::string& pointer) {
+    const ConfigError error = located({file, 0, 0, pointer, "wrong", ""});
+    return std::pair(error.line, error.column);
+  };
+  EXPECT_EQ(place("/a"), std::pair(1U, 2U));
+  EXPECT_EQ(place("/b~1c"), std::pair(2U, 2U));
+  EXPECT_EQ(place("/b~1c/list/1"), std::pair(3U, 4U));
+  EXPECT_EQ(place("/b~1c/missing/0"), std::pair(2U, 2U)) << "the object that lacks it";
+  const ConfigError known{file, 7, 8, "/a", "wrong", ""};
+  EXPECT_EQ(located(known), known);
+  const ConfigError gone{"no_such.json", 0, 0, "/a", "wrong", ""};
+  EXPECT_EQ(located(gone), gone);
+  std::filesystem::remove(file);
 }
 
 }  // namespace
