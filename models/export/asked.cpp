@@ -12,6 +12,7 @@
 #include "models/export/te_choice.hpp"
 #include "models/schedules/registry.hpp"
 #include "sim/controls.hpp"
+#include "sim/run.hpp"
 #include "sim/units/format.hpp"
 
 namespace weft::model {
@@ -68,20 +69,29 @@ class AsAsked {
     row.boundary = boundary.name;
     ScheduleChoice decided = decide(boundary, row);
     row.serial = planned.serial.overlapped;
-    row.time = decided.schedule->info().name == "serial"
-                   ? row.serial
-                   : overlapped_only(boundary, decided, *layout_.site, effects_).overlapped;
+    row.time = row.serial;
+    if (decided.schedule->info().name != "serial") {
+      try {
+        row.time = overlapped_only(boundary, decided, *layout_.site, effects_).overlapped;
+      } catch (const sim::DeadlockError& hang) {
+        row.refusal = fmt::format("it would hang: {}", hang.what());
+        decided = unfused();
+      }
+    }
     row.pick = picks_win ? words_of(planned.pick) : "serial";
     row.picked = picks_win ? planned.figures.figures.overlapped : row.serial;
     return choices_.emplace(boundary.name, std::move(decided)).first->second;
   }
 
-  ScheduleChoice decide(const Boundary& boundary, AskedBoundary& row) {
+  static ScheduleChoice unfused() {
     const Schedule* serial = find_schedule("serial");
-    const ScheduleChoice unfused{serial, Knobs(serial->info().knobs)};
+    return {serial, Knobs(serial->info().knobs)};
+  }
+
+  ScheduleChoice decide(const Boundary& boundary, AskedBoundary& row) {
     row.asked = "serial";
     const std::vector<std::string> products = ub_products(boundary.name);
-    if (products.empty()) return unfused;
+    if (products.empty()) return unfused();
     row.product = products.front();
     const UbGemm* gemm = told(row.product);
     row.line = gemm == nullptr ? 0 : gemm->line;
@@ -96,7 +106,7 @@ class AsAsked {
         wanted.choice.schedule->refusals(boundary, wanted.choice.knobs, *layout_.site);
     if (refusals.empty()) return wanted.choice;
     row.refusal = refusals.front();
-    return unfused;
+    return unfused();
   }
 
   /// The wgrad of a backward boundary: rides on its dgrad's ring exchange, or shares its bulk settings.

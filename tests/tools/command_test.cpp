@@ -297,6 +297,12 @@ TEST_F(Command, ImportsAJobAndChecksIt) {
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.out, HasSubstr("sp_without_tp.job:2: sp-without-tp: "));
   EXPECT_EQ(weft("doctor").code, 0);
+  const Ran logs = weft(
+      "doctor tests/fuzz/corpus/nccl_tests/outlier_collapse.txt "
+      "tests/fuzz/corpus/nccl_env/good.env");
+  EXPECT_EQ(logs.code, 0) << logs.err;
+  EXPECT_THAT(logs.err, HasSubstr("good.env: settings of NCCL, read and legal"));
+  EXPECT_EQ(weft("doctor tests/fuzz/corpus/nccl_env/wrong_pair.env").code, 2);
 }
 
 TEST_F(Command, ExportsWhatItReadsBack) {

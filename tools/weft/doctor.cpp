@@ -6,10 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "calibration/import/nccl_tests.hpp"
 #include "configs/reader/document.hpp"
 #include "configs/reader/json_writer.hpp"
 #include "models/export/asked.hpp"
+#include "models/import/flux_tuning.hpp"
+#include "models/import/nccl_env.hpp"
 #include "models/import/preflight.hpp"
+#include "models/import/vllm_config.hpp"
 #include "tools/views/asked_view.hpp"
 #include "tools/weft/import_formats.hpp"
 #include "tools/weft/planning.hpp"
@@ -46,6 +50,29 @@ void read_overlap(const std::string& text, const std::string& file, Job& job, Co
   print_notes(job.overlap->notes, context);
 }
 
+/// Files whose rules are all their reader's: prints its notes and returns what the file is; throws
+/// what the reader refuses.
+std::optional<std::string_view> read_alone(const std::string& text, const std::string& file,
+                                           Context& context) {
+  if (model::looks_like_vllm_config(text)) {
+    print_notes(model::read_vllm_config(text, file).notes, context);
+    return "settings of vLLM";
+  }
+  if (model::looks_like_flux_tuning(text)) {
+    print_notes(model::read_flux_tuning(text, file).notes, context);
+    return "tuning entries of FLUX";
+  }
+  if (calibration::looks_like_nccl_tests(text)) {
+    print_notes(calibration::read_nccl_tests(text, file).notes, context);
+    return "a log of nccl-tests";
+  }
+  if (model::looks_like_nccl_environment(text)) {
+    print_notes(model::read_nccl_environment(text, file).notes, context);
+    return "settings of NCCL";
+  }
+  return std::nullopt;
+}
+
 void read_into(const std::string& file, Job& job, Context& context) {
   if (!fs::is_regular_file(file)) throw UsageError(fmt::format("there is no file {}", file));
   const std::string text = config::read_text(file, kLargestInput);
@@ -68,6 +95,10 @@ void read_into(const std::string& file, Job& job, Context& context) {
     job.job = model::megatron_job(*job.arguments);
     print_notes(job.arguments->notes, context);
     print_notes(job.job->notes, context);
+    return;
+  } else if (const auto what = read_alone(text, file, context)) {
+    context.err << fmt::format("note: {}: {}, read and legal; no rule looks further into it\n",
+                               file, *what);
     return;
   } else {
     throw UsageError(
