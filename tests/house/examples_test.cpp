@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -62,8 +63,10 @@ std::vector<SourceFile> documents() {
 class Documents : public testing::TestWithParam<SourceFile> {};
 
 TEST_P(Documents, ShowWhatTheProgramDoes) {
+  // Of this process alone: two trees may be tested at once.
   const fs::path directory =
-      fs::path(testing::TempDir()) / ("weft-examples-" + GetParam().path.stem().string());
+      fs::path(testing::TempDir()) /
+      ("weft-examples-" + GetParam().path.stem().string() + "-" + std::to_string(::getpid()));
   fs::remove_all(directory);
   fs::create_directories(directory);
   fs::create_directory_symlink(fs::absolute("configs"), directory / "configs");
