@@ -63,7 +63,7 @@ GemmTile from_table(const kernels::shapes::Tile& tile) {
           .shared_memory = Bytes::from(tile.shared_bytes()),
           .persistent = true,
           .overlaps_epilogue = tile.split == kernels::shapes::Split::turns,
-          .split_k = tile.split_k,
+          .split_k = tile.parts(),
           .source = {SourceKind::measured, "kernels/shapes, compiled as declared"}};
 }
 

@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "kernels/shapes/table.hpp"
+
 namespace weft::model {
 
 namespace {
@@ -36,6 +38,17 @@ Duration rounded_up(double time) {
 }
 double per_second(Bandwidth rate) {
   return static_cast<double>(rate.bytes_per_second());
+}
+
+/// Of the parts of K that one of our kernels sums, those that CTAs of one cluster do: others are spread over
+/// clusters, as all are in the library's kernels.
+std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
+  for (const kernels::shapes::Tile& tile : kernels::shapes::tiles)
+    if (tile.m() == kernel.tile_m && tile.n() == kernel.tile_n &&
+        tile.cluster_m == kernel.cluster_m && tile.cluster_n == kernel.cluster_n &&
+        tile.parts() == split)
+      return tile.split_k;
+  return split;
 }
 
 }  // namespace
@@ -73,8 +86,8 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   p.split = split;
   const KernelCorrection* special = correction(kernel, split);
   p.start = seconds(special != nullptr ? special->start : own ? g.own->start.value : g.start.value);
-  // Partners in K are CTAs of one cluster in our kernels, and other CTAs of the grid in the library's.
-  const std::int64_t partners = problem_.library == GemmLibrary::ours ? split : 1;
+  const std::int64_t partners =
+      problem_.library == GemmLibrary::ours ? partners_in_cluster(kernel, split) : 1;
   const std::int64_t cluster = kernel.cluster_m * kernel.cluster_n * partners;
   p.resident = budget_.resident_ctas(cluster);
   if (p.resident == 0) return p;
