@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "calibration/predict/predictor.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,6 +56,16 @@ PredictedCase run(const sim::Machine& machine, const sim::Program& program,
   for (const sim::Mode& mode : result.modes)
     predicted.modes.push_back({mode.share, mode.result.end - TimePoint()});
   return predicted;
+}
+
+// A product's price runs at the clock that it draws by itself; what a measured clock is below that comes on top.
+std::int64_t beyond_own_clock(const model::Site& site, const Shape& shape, std::int64_t permille) {
+  if (permille >= 1000) return 1000;
+  const model::GemmProblem product{
+      .m = shape.m, .n = shape.n, .k = shape.k, .library = site.products};
+  const double own = site.prices->gemm(product, site.sms(0, 0)).clock;
+  return std::min<std::int64_t>(1000,
+                                std::llround(static_cast<double>(permille) / std::max(own, 0.1)));
 }
 
 }  // namespace
@@ -115,9 +127,10 @@ std::optional<PredictedCase> Predictor::predict(const Case& what, const sim::Eff
     if (what.figure == "A_s") program = sim::without_communication(program);
     if (what.figure == "B_s") program = sim::without_compute(program);
   }
-  if (speed_permille == 1000) return run(site.built.machine, program, effects);
+  const std::int64_t slower = beyond_own_clock(site, *what.shape, speed_permille);
+  if (slower == 1000) return run(site.built.machine, program, effects);
   sim::Machine machine = site.built.machine;
-  for (sim::Device& device : machine.devices) device.speed_permille = speed_permille;
+  for (sim::Device& device : machine.devices) device.speed_permille = slower;
   return run(machine, program, effects);
 }
 
