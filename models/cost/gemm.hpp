@@ -2,7 +2,7 @@
 // What a GEMM costs, from its tiles up: C[M,N] = A[M,K] x B[K,N].
 //
 //   tiles   = ceil(M/tm) ceil(N/tn) split,  waves = ceil(tiles / resident CTAs)
-//   step    = | matrix, L2, latency, HBM |_8 : the greatest, rounded where two meet
+//   step    = | matrix, | L2, latency, HBM |_4 |_8 : the greatest, rounded where two meet
 //     matrix  = 2 tm tn tk / (matrix rate of an SM * efficiency) + issue
 //     L2      = ((tm/cn + tn/cm) tk bytes * CTAs + what HBM brings in) / L2 rate
 //     latency = load latency / stages
@@ -88,10 +88,10 @@ constexpr std::int64_t waves_of(std::int64_t tiles, std::int64_t sms) {
                                  const SmBudget& budget, const GemmTile& kernel,
                                  std::int64_t split_k = 1);
 
-/// The kernel that the problem's library is modelled to choose: the least cost over its tile table,
-/// first of equals; our own kernels are chosen as they choose themselves. For cuBLASLt split-K counts
-/// {1, 2, 4, 8} are tried. Between measured rows of its N, K and SM count it is one of the two
-/// neighbours' kernels, and on such a row the time is the measured one.
+/// The kernel that the problem's library is modelled to choose. Ours are chosen as they choose themselves. On a
+/// measured row of its N, K and SM count the time is the measured one; elsewhere it is the least cost over what
+/// the library took for the measured products most like it, or, without such, over its tile table and split-K
+/// counts {1, 2, 4, 8}; first of equals.
 [[nodiscard]] GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem,
                                  const SmBudget& budget);
 
