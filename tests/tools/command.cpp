@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace weft::tool {
 
@@ -31,7 +32,8 @@ const config::Value& at(const config::Value& object, const std::string& key) {
 
 Command::Command() {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  folder_ = fs::path(testing::TempDir()) / (std::string("weft_command_") + test->name());
+  folder_ = fs::path(testing::TempDir()) /
+            (std::string("weft_command_") + test->name() + "_" + std::to_string(getpid()));
   fs::remove_all(folder_);
   fs::create_directories(folder_);
 }
