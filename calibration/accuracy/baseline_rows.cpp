@@ -26,6 +26,7 @@
 #include "models/cost/flashoverlap_predictor.hpp"
 #include "models/cost/gemm.hpp"
 #include "sim/units/collective.hpp"
+#include "sim/units/integer.hpp"
 
 namespace weft::calibration {
 
@@ -43,16 +44,18 @@ bool is_fused_over_host_link(const Observation& seen) {
 
 /// Elements of a product and the bandwidth of its reduction alone, as FlashOverlap's tuner measures it: GiB of
 /// elements of two bytes, over (ranks - 1) peers, a second.
-std::vector<std::pair<double, double>> bandwidth_curve(const std::vector<Observation>& samples) {
+std::vector<std::pair<double, double>> bandwidth_curve(const std::vector<Observation>& samples,
+                                                       const std::string& transport, int ranks) {
   std::map<double, std::vector<double>> rates;
   for (const Observation& seen : samples) {
     const Case& what = seen.what();
     if (seen.published || what.figure != "B" || what.operation != "gemm_rs" || !what.shape ||
-        what.backend != "host_link" || what.pass || !what.ranks) {
+        what.backend != "host_link" || what.transport != transport || what.pass ||
+        what.ranks != ranks) {
       continue;
     }
     const double elements = static_cast<double>(what.shape->m * what.shape->n);
-    rates[elements].push_back(elements * 2 * (*what.ranks - 1) / microseconds(seen.time()) * 1e6 /
+    rates[elements].push_back(elements * 2 * (ranks - 1) / microseconds(seen.time()) * 1e6 /
                               std::pow(2.0, 30));
   }
   std::vector<std::pair<double, double>> curve;
@@ -67,8 +70,7 @@ std::vector<std::pair<double, double>> bandwidth_curve(const std::vector<Observa
 class RulePredictor {
  public:
   explicit RulePredictor(const Knowledge& knowledge)
-      : predictor_(*knowledge.machine, knowledge.profile),
-        curve_(bandwidth_curve(knowledge.samples)) {}
+      : predictor_(*knowledge.machine, knowledge.profile), samples_(knowledge.samples) {}
 
   std::optional<Duration> predict(Rule rule, const Case& what, std::int64_t speed) {
     const auto product = alone(what, "A", speed), moved = alone(what, "B", speed);
@@ -102,8 +104,11 @@ class RulePredictor {
     return alone_.emplace(name, time).first->second;
   }
 
-  std::optional<Duration> by_waves(const Case& what, Duration product) const {
-    if (what.operation != "gemm_rs" || curve_.empty()) return std::nullopt;
+  std::optional<Duration> by_waves(const Case& what, Duration product) {
+    if (what.operation != "gemm_rs") return std::nullopt;
+    const auto [curve, fresh] = curves_.try_emplace({what.transport, *what.ranks});
+    if (fresh) curve->second = bandwidth_curve(samples_, what.transport, *what.ranks);
+    if (curve->second.empty()) return std::nullopt;
     const model::Profile& profile = predictor_.profile();
     const Shape& s = *what.shape;
     const auto sms = profile.gpu.sms.value;
@@ -119,8 +124,10 @@ class RulePredictor {
                                              .ranks = *what.ranks,
                                              .op = CollectiveOp::reduce_scatter,
                                              .gemm = microseconds(product) * 1e-6,
-                                             .bandwidth = curve_};
-    const std::int64_t groups = std::min<std::int64_t>(*what.chunks, cost.tiles);
+                                             .bandwidth = curve->second};
+    // Its search looks at groups of whole waves only.
+    const std::int64_t groups = *what.chunks;
+    if (groups > divide_up(cost.tiles, sms - 2)) return std::nullopt;
     std::vector<std::int64_t> tiles;
     for (std::int64_t i = 0; i < groups; ++i) {
       tiles.push_back(cost.tiles * (i + 1) / groups - cost.tiles * i / groups);
@@ -129,7 +136,8 @@ class RulePredictor {
   }
 
   Predictor predictor_;
-  std::vector<std::pair<double, double>> curve_;
+  const std::vector<Observation>& samples_;
+  std::map<std::pair<std::string, int>, std::vector<std::pair<double, double>>> curves_;
   std::map<std::string, std::optional<Duration>> alone_;
 };
 
