@@ -73,7 +73,7 @@ Duration modelled(const model::Profile& profile, const GemmSample& sample) {
       .time;
 }
 
-double rounded(double value) {
+double rounded_constant(double value) {
   return std::round(value * 1e4) / 1e4;
 }
 
@@ -108,7 +108,7 @@ GemmFit fit_gemm(const model::Profile& profile, const std::vector<GemmSample>& s
   auto& g = fit.constants;
   for (auto* fraction : {&g.matrix_efficiency, &g.epilogue_exposed, &g.hbm_efficiency,
                          &g.l2_efficiency, &g.sustained_clock}) {
-    fraction->value = rounded(fraction->value);
+    fraction->value = rounded_constant(fraction->value);
   }
   const auto source = [&](Index i) -> Source {
     if (!fit.result.determined[i]) {

@@ -150,10 +150,10 @@ Value write_tables(const std::vector<Item>& items, const Rows& push_rows) {
   for (auto from = items.begin(); from != items.end();) {
     const auto to = std::find_if(from, items.end(),
                                  [&](const Item& item) { return item.source != from->source; });
-    Value rows = Value::array();
-    for (auto item = from; item != to; ++item) push_rows(rows, *item);
+    Value lines = Value::array();
+    for (auto item = from; item != to; ++item) push_rows(lines, *item);
     tables.push(Value::object(
-        {{"source", config::detail::write_source(from->source)}, {"rows", std::move(rows)}}));
+        {{"source", config::detail::write_source(from->source)}, {"rows", std::move(lines)}}));
     from = to;
   }
   return tables;
@@ -202,7 +202,7 @@ std::vector<MeasuredProducts> read_measured(StrictObject& gemm) {
 }
 
 Value write_corrections(const std::vector<KernelCorrection>& kernels) {
-  return write_tables(kernels, [](Value& rows, const KernelCorrection& kernel) {
+  return write_tables(kernels, [](Value& lines, const KernelCorrection& kernel) {
     Value row = Value::array();
     row.push(to_value(kernel.library));
     for (const std::int64_t field : {kernel.tile_m, kernel.tile_n, kernel.cluster_m,
@@ -213,12 +213,12 @@ Value write_corrections(const std::vector<KernelCorrection>& kernels) {
     row.push(kernel.traffic);
     row.push(to_value(kernel.turn));
     row.push(to_value(kernel.start));
-    rows.push(std::move(row));
+    lines.push(std::move(row));
   });
 }
 
 Value write_measured(const std::vector<MeasuredProducts>& grids) {
-  return write_tables(grids, [](Value& rows, const MeasuredProducts& grid) {
+  return write_tables(grids, [](Value& lines, const MeasuredProducts& grid) {
     for (const MeasuredProduct& product : grid.rows) {
       Value row = Value::array();
       row.push(to_value(grid.library));
@@ -229,7 +229,7 @@ Value write_measured(const std::vector<MeasuredProducts>& grids) {
             product.cluster_n, product.split_k}) {
         row.push(field);
       }
-      rows.push(std::move(row));
+      lines.push(std::move(row));
     }
   });
 }
