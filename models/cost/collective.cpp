@@ -253,6 +253,32 @@ struct Builder {
     return cost;
   }
 
+  /// Inside the node to the rank of a place, by its NIC to a switch that adds and sends the sum to every node, and
+  /// inside the node again.
+  CollectiveCost collnet(const ProtocolCosts& costs) const {
+    const std::int64_t p = problem.ranks, l = problem.ranks_per_node(), nodes = problem.nodes;
+    CollectiveCost cost = start_from(costs);
+    cost.algorithm = CollectiveAlgorithm::collnet;
+    const std::int64_t near = 2 * (l - 1), far = 2;  // up and down
+    cost.steps = near + far;
+    cost.floor = cost.base + cost.step_latency * near + network_hop() * far;
+    cost.rate_cap = wire_rate(costs);
+    if (near > 0) {
+      cost.rate_cap =
+          scaled(wire_rate(costs), l * kMicro, near * kMicro + micro(costs.local_steps.value));
+    }
+    cost.rate_cap = std::min(cost.rate_cap, node_nics());
+    cost.denominator = p;
+    cost.per_byte = {.hbm_read = near * nodes + nodes,
+                     .hbm_write = near * nodes + nodes + p,
+                     .egress = near * nodes,
+                     .ingress = near * nodes,
+                     .nic_egress = nodes,
+                     .nic_ingress = nodes};
+    cost.source = weaker(cost.source, SourceKind::assumed);
+    return cost;
+  }
+
   static constexpr std::int64_t kLibraryThreads =
       640;  ///< of an NCCL CTA: src/device/common.h, 2.30
 };
@@ -287,12 +313,30 @@ std::vector<CollectiveCost> library_collectives(const Profile& profile, const Fa
         break;
       case CollectiveAlgorithm::tree:
       case CollectiveAlgorithm::hierarchical:
+      case CollectiveAlgorithm::collnet:
         break;  // priced from the ring's constants
     }
   }
   std::stable_sort(costs.begin(), costs.end(),
                    [](const auto& a, const auto& b) { return a.floor < b.floor; });
   return costs;
+}
+
+std::optional<CollectiveCost> network_reduction(const Profile& profile, const Fabric& fabric,
+                                                const CollectiveProblem& problem, Bytes message) {
+  check(problem, fabric);
+  if (problem.nodes < 2 || !fabric.network_reduces || problem.op != CollectiveOp::all_reduce)
+    return std::nullopt;
+  const Builder build{profile, fabric, problem};
+  const std::int64_t group = std::max<std::int64_t>(problem.ranks_per_node(), 2);
+  std::optional<CollectiveCost> best;
+  for (const ProtocolCosts& entry : profile.collectives) {
+    if (entry.op != problem.op || entry.algorithm != CollectiveAlgorithm::ring) continue;
+    if (group < entry.min_ranks || (entry.max_ranks != 0 && group > entry.max_ranks)) continue;
+    const CollectiveCost cost = build.collnet(entry);
+    if (!best || cost.time(message) < best->time(message)) best = cost;
+  }
+  return best;
 }
 
 CollectiveCost choose_collective(const Profile& profile, const Fabric& fabric,

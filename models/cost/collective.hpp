@@ -7,7 +7,7 @@
 //   local) direct:  p-1 peers at once: one hop, the same bytes tree:    2 log2 p hops, all-reduce
 //   only; rate = W / 2 per tree edge nvls:    the switch reduces and multicasts: two hops, (p+1)/p
 //   bytes a port hierarchical: reduce-scatter inside the node, all-reduce over the rails,
-//   all-gather inside
+//   all-gather inside; collnet: the same with a sum in the network's switches: a message up and one down a node
 //
 // S is the message as nccl-tests defines it; W is the wire rate of one GPU and direction under the
 // protocol. `local` is the copy of a rank's own shard. Up to the slack a message costs no time of
@@ -35,10 +35,11 @@ inline constexpr Transport every_transport[] = {Transport::copy_engine, Transpor
 
 /// The links that the ranks of one collective share; rates of one direction.
 struct Fabric {
-  Bandwidth gpu_per_direction;  ///< a GPU's links inside the node
-  Duration gpu_latency;         ///< of a path between two GPUs of one node
-  bool switch_reduces = false;  ///< NVLS: the switch reduces and multicasts
-  Bandwidth nic_per_direction;  ///< one NIC; zero: no network
+  Bandwidth gpu_per_direction;   ///< a GPU's links inside the node
+  Duration gpu_latency;          ///< of a path between two GPUs of one node
+  bool switch_reduces = false;   ///< NVLS: the switch reduces and multicasts
+  bool network_reduces = false;  ///< SHARP: so do the switches between the nodes
+  Bandwidth nic_per_direction;   ///< one NIC; zero: no network
   std::int64_t nics_per_node = 0;
   Duration nic_latency;
   friend bool operator==(const Fabric&, const Fabric&) = default;
@@ -101,6 +102,13 @@ struct CollectiveCost {
 /// sense.
 [[nodiscard]] CollectiveCost choose_collective(const Profile& profile, const Fabric& fabric,
                                                const CollectiveProblem& problem, Bytes message);
+
+/// An all-reduce whose sums over the nodes the network's switches make (SHARP); none where they do not, or for another
+/// operation.
+[[nodiscard]] std::optional<CollectiveCost> network_reduction(const Profile& profile,
+                                                              const Fabric& fabric,
+                                                              const CollectiveProblem& problem,
+                                                              Bytes message);
 
 /// Our own collectives: peers written and read directly, by copy engines or by `ctas` CTAs of each
 /// rank, or through a switch that reduces. None where the transport cannot do it: a copy engine

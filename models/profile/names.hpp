@@ -54,7 +54,8 @@ struct EnumNames<model::CollectiveAlgorithm> {
                                                              {"tree", A::tree},
                                                              {"direct", A::direct},
                                                              {"nvls", A::nvls},
-                                                             {"hierarchical", A::hierarchical}};
+                                                             {"hierarchical", A::hierarchical},
+                                                             {"collnet", A::collnet}};
 };
 
 template <>

@@ -39,6 +39,8 @@ std::string_view name_of(CollectiveAlgorithm algorithm) {
       return "nvls";
     case CollectiveAlgorithm::hierarchical:
       return "hierarchical";
+    case CollectiveAlgorithm::collnet:
+      return "collnet";
   }
   return "unknown";
 }

@@ -197,14 +197,14 @@ struct MemoryConstants {
   friend bool operator==(const MemoryConstants&, const MemoryConstants&) = default;
 };
 
-enum class CollectiveAlgorithm : std::uint8_t { ring, tree, direct, nvls, hierarchical };
+enum class CollectiveAlgorithm : std::uint8_t { ring, tree, direct, nvls, hierarchical, collnet };
 /// How a library moves bytes: flags in every 8 or 128 bytes, or chunks that are posted whole; `simple_full`
 /// is `simple` once a message is long enough for chunks of full size, which cost more to fill and less each.
 enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple, simple_full };
 
 inline constexpr CollectiveAlgorithm every_collective_algorithm[] = {
-    CollectiveAlgorithm::ring, CollectiveAlgorithm::tree, CollectiveAlgorithm::direct,
-    CollectiveAlgorithm::nvls, CollectiveAlgorithm::hierarchical};
+    CollectiveAlgorithm::ring, CollectiveAlgorithm::tree,         CollectiveAlgorithm::direct,
+    CollectiveAlgorithm::nvls, CollectiveAlgorithm::hierarchical, CollectiveAlgorithm::collnet};
 inline constexpr CollectiveProtocol every_collective_protocol[] = {
     CollectiveProtocol::ll, CollectiveProtocol::ll128, CollectiveProtocol::simple,
     CollectiveProtocol::simple_full};

@@ -2,7 +2,7 @@
 // Ring: rank r passes to r+1 what it got a step before; a reduction of owner o's block starts at o+1 and ends at
 // o. Direct and NVLS: every peer to the owner, the owner to every peer. Tree: two binary trees, each for half of
 // the blocks, the second shifted by a rank. Hierarchical: inside the node direct, between nodes a ring over the
-// ranks of one place.
+// ranks of one place. Collnet: the same, but a switch adds the parts of all nodes and sends the sum to each.
 #include "models/schedules/algorithm_transfers.hpp"
 
 #include <algorithm>
@@ -115,8 +115,17 @@ void tree_all_reduce(Emitter& out, int ranks, const std::vector<Block>& blocks) 
     TreeWalk{out, halves[tree], ranks, tree}.visit(0, ranks, -1, 0, depth);
 }
 
+// Every member's addends, added on the way, come to every member.
+void sum_in_network(Emitter& out, const std::vector<int>& members, const Block& block,
+                    const std::vector<std::vector<int>>& addends) {
+  for (std::size_t from = 0; from < members.size(); ++from) {
+    for (const int to : members) out.reduce(members[from], to, block, addends[from], 1, true);
+  }
+}
+
 // Node by node inside, then a ring over the nodes for each place of a rank in its node.
-void hierarchical(Emitter& out, const ChunkGeometry& g, const std::vector<Block>& blocks) {
+void hierarchical(Emitter& out, const ChunkGeometry& g, const std::vector<Block>& blocks,
+                  bool adds_on_the_way) {
   std::map<std::int64_t, std::vector<int>> nodes;
   for (int rank = 0; rank < g.ranks; ++rank)
     nodes[g.node_of_rank.at(static_cast<std::size_t>(rank))].push_back(rank);
@@ -124,6 +133,7 @@ void hierarchical(Emitter& out, const ChunkGeometry& g, const std::vector<Block>
   const int node_steps = static_cast<int>(nodes.size()) - 1;
   const bool reduces = g.op != CollectiveOp::all_gather;
   const bool gathers = g.op != CollectiveOp::reduce_scatter;
+  const bool in_network = adds_on_the_way && reduces && gathers;
   for (std::size_t place = 0; place < places; ++place) {
     // The ranks of this place carry, together, the blocks that belong to any of them.
     std::vector<int> column;
@@ -140,10 +150,14 @@ void hierarchical(Emitter& out, const ChunkGeometry& g, const std::vector<Block>
           for (const Block& block : own) out.reduce(from, ranks.at(place), block, {from}, 0);
         }
       }
-      ring_reduce_scatter(out, column, own, node_ranks, 1);
+      if (in_network) {
+        for (const Block& block : own) sum_in_network(out, column, block, node_ranks);
+      } else {
+        ring_reduce_scatter(out, column, own, node_ranks, 1);
+      }
     }
     if (gathers) {
-      ring_all_gather(out, column, own, reduces ? 1 + node_steps : 0);
+      if (!in_network) ring_all_gather(out, column, own, reduces ? 1 + node_steps : 0);
       for (const auto& ranks : node_ranks) {
         for (const int to : ranks) {
           for (const Block& block : own) {
@@ -191,7 +205,10 @@ std::vector<Transfer> algorithm_transfers(CollectiveAlgorithm algorithm, const C
       break;
     }
     case CollectiveAlgorithm::hierarchical:
-      hierarchical(out, g, blocks);
+      hierarchical(out, g, blocks, false);
+      break;
+    case CollectiveAlgorithm::collnet:
+      hierarchical(out, g, blocks, true);
       break;
   }
   return out.take();

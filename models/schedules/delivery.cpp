@@ -172,13 +172,14 @@ std::vector<PortBytes> port_bytes(const BoundaryCollective& collective,
                                   const std::vector<Transfer>& transfers) {
   std::vector<PortBytes> ports(static_cast<std::size_t>(collective.group));
   // What a switch copies or sums crosses the single port once: the same block, chunk and step. It serves the rank
-  // itself too: its own addend goes out with the others, its own copy comes back with theirs.
-  std::set<std::tuple<int, int, int, Block>> multicast, reduced;
+  // itself too: its own addend goes out with the others, once for however many get the sum; its own copy comes back
+  // with theirs.
+  std::set<std::tuple<int, int, int, Block>> multicast, reduced, given;
   for (const Transfer& t : transfers) {
     const Bytes bytes = bytes_of(collective.format, t.block.elements());
     const bool gather = t.kind == Transfer::Kind::gather;
-    const bool out =
-        !t.in_network || !gather || multicast.emplace(t.chunk, t.step, t.from, t.block).second;
+    const bool out = !t.in_network ||
+                     (gather ? multicast : given).emplace(t.chunk, t.step, t.from, t.block).second;
     const bool in =
         !t.in_network || gather || reduced.emplace(t.chunk, t.step, t.to, t.block).second;
     PortBytes& source = ports[static_cast<std::size_t>(t.from)];
@@ -186,7 +187,9 @@ std::vector<PortBytes> port_bytes(const BoundaryCollective& collective,
     if (out) source.egress += bytes;
     if (in) target.ingress += bytes;
     if (t.in_network && gather && out) source.ingress += bytes;
-    if (t.in_network && !gather && in) target.egress += bytes;
+    if (t.in_network && !gather && in && given.emplace(t.chunk, t.step, t.to, t.block).second) {
+      target.egress += bytes;
+    }
   }
   return ports;
 }

@@ -2,7 +2,6 @@
 #include "models/schedules/layer_program.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 #include <variant>
 
@@ -228,12 +227,8 @@ namespace {
 
 /// How many CTAs of a collective library's kernel start together in one GPC: four of NCCL's from Hopper on
 /// (NCCL_CGA_CLUSTER_SIZE in its user guide), where they divide the grid.
-int library_cluster(const std::string& architecture, int ctas) {
-  int number = 0;
-  if (architecture.starts_with("sm_")) {
-    std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
-  }
-  if (number < 90) return 1;
+int library_cluster(const Profile& profile, int ctas) {
+  if (nvidia_architecture(profile) < 90) return 1;
   return ctas % 4 == 0 ? 4 : ctas % 2 == 0 ? 2 : 1;
 }
 
@@ -252,7 +247,7 @@ void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::st
   }
   const int threads = as_int(cost.threads_per_cta);
   const int ctas = std::max(1, as_int(cost.ctas));
-  if (cluster == 1) cluster = library_cluster(site_.profile.gpu.architecture, ctas);
+  if (cluster == 1) cluster = library_cluster(site_.profile, ctas);
   for (int rank = 0; rank < ranks(); ++rank) {
     sim::KernelWriter kernel =
         builder_.gang_kernel(label, gang.id(), static_cast<std::uint32_t>(rank), ctas);

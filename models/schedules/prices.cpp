@@ -55,6 +55,14 @@ const Value& remembered(std::shared_mutex& mutex, PriceTable<Value>& table, cons
   return table.emplace(key, std::move(value)).first->second;
 }
 
+// The first of those that take least.
+std::vector<CollectiveCost>::const_iterator least(const std::vector<CollectiveCost>& ways,
+                                                  Bytes message) {
+  return std::min_element(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
+    return a.time(message) < b.time(message);
+  });
+}
+
 }  // namespace
 
 struct Prices::Tables {
@@ -79,8 +87,8 @@ struct Prices::Tables {
   }
 };
 
-Prices::Prices(const Profile& profile, const Fabric& fabric)
-    : profile_(profile), fabric_(fabric), tables_(std::make_unique<Tables>()) {}
+Prices::Prices(const Profile& profile, const Fabric& fabric, CostModel model)
+    : profile_(profile), fabric_(fabric), model_(model), tables_(std::make_unique<Tables>()) {}
 
 Prices::~Prices() = default;
 
@@ -92,21 +100,28 @@ const GemmCost& Prices::gemm(const GemmProblem& p, const SmBudget& budget) {
 }
 
 const CollectiveCost& Prices::library(const CollectiveProblem& problem, Bytes message) {
-  return remembered(tables_->mutex, tables_->libraries, key_of(problem, message.count(), 0),
-                    [&] { return choose_collective(profile_, fabric_, problem, message); });
+  return remembered(tables_->mutex, tables_->libraries, key_of(problem, message.count(), 0), [&] {
+    const std::vector<CollectiveCost>& known = ways(problem, message);
+    return known.empty() ? choose_collective(profile_, fabric_, problem, message)
+                         : *least(known, message);
+  });
 }
 
 std::optional<CollectiveCost> Prices::library(const CollectiveProblem& problem, Bytes message,
                                               CollectiveAlgorithm algorithm) const {
-  const std::vector<CollectiveCost>& ways =
-      remembered(tables_->mutex, tables_->ways, key_of(problem, 0, 0),
-                 [&] { return library_collectives(profile_, fabric_, problem); });
-  std::optional<CollectiveCost> best;
-  for (const CollectiveCost& cost : ways) {
-    if (cost.algorithm == algorithm && (!best || cost.time(message) < best->time(message)))
-      best = cost;
-  }
-  return best;
+  std::vector<CollectiveCost> own = ways(problem, message);
+  std::erase_if(own, [&](const CollectiveCost& cost) { return cost.algorithm != algorithm; });
+  if (own.empty()) return std::nullopt;
+  return *least(own, message);
+}
+
+// A profile's ways are the same for every message; another model's are not.
+const std::vector<CollectiveCost>& Prices::ways(const CollectiveProblem& problem,
+                                                Bytes message) const {
+  const std::int64_t asked = model_ == CostModel::profile ? 0 : message.count();
+  return remembered(tables_->mutex, tables_->ways, key_of(problem, asked, 0), [&] {
+    return modelled_collectives(model_, profile_, fabric_, problem, message);
+  });
 }
 
 const std::optional<CollectiveCost>& Prices::direct(const CollectiveProblem& problem,

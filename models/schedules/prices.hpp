@@ -4,8 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "models/cost/collective.hpp"
+#include "models/cost/cost_model.hpp"
 #include "models/cost/gemm.hpp"
 #include "models/cost/roofline.hpp"
 #include "models/profile/profile.hpp"
@@ -14,9 +17,11 @@ namespace weft::model {
 
 class Prices {
  public:
-  Prices(const Profile& profile, const Fabric& fabric);
+  Prices(const Profile& profile, const Fabric& fabric, CostModel model = CostModel::profile);
   ~Prices();
 
+  /// Whose numbers price the library's collectives.
+  [[nodiscard]] CostModel model() const { return model_; }
   /// The library's kernel for this product on these SMs; what is returned lives as long as the prices.
   [[nodiscard]] const GemmCost& gemm(const GemmProblem& problem, const SmBudget& budget);
   /// The library's collective for this message.
@@ -31,8 +36,11 @@ class Prices {
 
  private:
   struct Tables;
+  const std::vector<CollectiveCost>& ways(const CollectiveProblem& problem, Bytes message) const;
+
   const Profile profile_;
   const Fabric fabric_;
+  const CostModel model_;
   std::unique_ptr<Tables> tables_;
 };
 

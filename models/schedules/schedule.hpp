@@ -40,6 +40,7 @@ struct Nomination {
   std::vector<Knobs> points;  ///< at most most_nominated, best first
   std::int64_t considered = 0;
   std::string predictor;  ///< whose it is, in words
+  Duration expected;      ///< what it says the best of them takes
 };
 inline constexpr std::size_t most_nominated = 32;
 

@@ -195,6 +195,15 @@ Bandwidth route_rate(const topology::Built& built, sim::RouteId id) {
   return rate.value_or(Bandwidth());
 }
 
+// Whether a switch on the way between two nodes reduces and multicasts: those inside a node join its devices only.
+bool reduces_between(const topology::Built& built, const sim::Route& route) {
+  return std::any_of(route.shares.begin(), route.shares.end(), [&](const sim::RouteShare& share) {
+    if (share.on != sim::RouteShare::On::fabric_switch) return false;
+    const sim::Switch& passed = built.machine.switches.at(share.index);
+    return passed.reduces && passed.multicasts;
+  });
+}
+
 Fabric fabric_between(const topology::Built& built) {
   Fabric fabric;
   const int ranks = static_cast<int>(built.machine.ranks.size());
@@ -210,6 +219,7 @@ Fabric fabric_between(const topology::Built& built) {
                            built.node_of_rank[static_cast<std::size_t>(to)];
       Bandwidth& slot = crosses ? fabric.nic_per_direction : fabric.gpu_per_direction;
       Duration& latency = crosses ? fabric.nic_latency : fabric.gpu_latency;
+      if (crosses && reduces_between(built, route)) fabric.network_reduces = true;
       if (slot == Bandwidth() || rate < slot) slot = rate;
       latency = std::max(latency, route.latency);
     }
@@ -252,7 +262,7 @@ SmBudget Site::sms(int rank, int margin) const {
 
 Site make_site(const topology::MachineSpec& machine, const Profile& profile,
                const std::vector<topology::RankPlace>& places,
-               const std::vector<topology::Override>& overrides) {
+               const std::vector<topology::Override>& overrides, CostModel model) {
   Site site;
   site.built = topology::build(machine, places, overrides);
   site.profile = profile;
@@ -266,7 +276,7 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   apply_memory(profile, site.built.machine);
   apply_interference(profile, site.built.machine);
   site.group = group_of(site.built);
-  site.prices = std::make_shared<Prices>(site.profile, site.fabric);
+  site.prices = std::make_shared<Prices>(site.profile, site.fabric, model);
   site.gangs = std::make_shared<GangUseTable>();
   return site;
 }

@@ -47,7 +47,8 @@ struct Site {
 /// Builds the machine of these ranks and gives its engines, control paths and interference the profile's costs.
 [[nodiscard]] Site make_site(const topology::MachineSpec& machine, const Profile& profile,
                              const std::vector<topology::RankPlace>& places,
-                             const std::vector<topology::Override>& overrides = {});
+                             const std::vector<topology::Override>& overrides = {},
+                             CostModel model = CostModel::profile);
 
 /// A group of `ranks` of which one runs, on the device of `place`; its peers are host memory beside it, as on a
 /// machine with one GPU: what they would send is there, and what is sent to them stays there.

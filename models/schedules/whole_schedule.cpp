@@ -56,6 +56,14 @@ std::vector<std::vector<Transfer>> WholeSchedule::transfers(const Boundary& boun
   return all;
 }
 
+Bytes WholeSchedule::buffer_bytes(const Boundary& boundary, const Knobs&, const Site&) const {
+  Bytes bytes;
+  for (const BoundaryCollective& collective : boundary.collectives) {
+    if (collective.group > 1) bytes += collective.message;
+  }
+  return bytes;
+}
+
 void WholeSchedule::expand(const Boundary& boundary, const Knobs& knobs, const Site&,
                            LayerProgram& program) const {
   const bool one_stream = !overlaps(knobs);

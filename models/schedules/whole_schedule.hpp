@@ -25,6 +25,9 @@ class WholeSchedule : public Schedule {
   [[nodiscard]] bool overlaps(const Knobs&) const override { return false; }
   void expand(const Boundary& boundary, const Knobs& knobs, const Site& site,
               LayerProgram& program) const override;
+  /// By default the messages, in memory that peers see.
+  [[nodiscard]] Bytes buffer_bytes(const Boundary& boundary, const Knobs& knobs,
+                                   const Site& site) const override;
   [[nodiscard]] Knobs normalised(const Boundary&, const Knobs& knobs, const Site&) const override {
     return knobs;
   }

@@ -11,6 +11,7 @@
 #include "models/schedules/knobs.hpp"
 #include "models/schedules/layer_program.hpp"
 #include "models/schedules/site.hpp"
+#include "models/schedules/whole_schedule.hpp"
 #include "models/workloads/boundary.hpp"
 
 namespace weft::model {
@@ -31,20 +32,29 @@ inline constexpr std::string_view nccl_citation =
 [[nodiscard]] std::optional<CollectiveCost> nccl_symmetric(const BoundaryCollective& collective,
                                                            const Site& site);
 
-/// Bytes that are registered as symmetric windows.
-[[nodiscard]] Bytes nccl_windows(const Boundary& boundary, const Knobs& knobs);
+/// A schedule whose collectives go whole by NCCL, under `nccl_knobs`.
+class NcclWhole : public WholeSchedule {
+ public:
+  /// Bytes that are registered as symmetric windows.
+  [[nodiscard]] Bytes buffer_bytes(const Boundary& boundary, const Knobs& knobs,
+                                   const Site& site) const override;
+  /// Knobs with an algorithm that NCCL takes anyway set to auto.
+  [[nodiscard]] Knobs normalised(const Boundary& boundary, const Knobs& knobs,
+                                 const Site& site) const override;
 
-/// Knobs with an algorithm that NCCL takes anyway set to auto.
-[[nodiscard]] Knobs nccl_normalised(const Boundary& boundary, Knobs knobs, const Site& site);
+ protected:
+  [[nodiscard]] std::optional<CollectiveCost> carry(const BoundaryCollective& collective,
+                                                    const Knobs& knobs, const Site& site,
+                                                    std::string& why) const override;
+  [[nodiscard]] std::vector<Transfer> moves(const BoundaryCollective& collective,
+                                            const Knobs& knobs, const Site& site) const override;
+  void launch(const BoundaryCollective& collective, const Knobs& knobs,
+              const std::vector<sim::StreamId>& streams, const std::vector<sim::EventId>& resident,
+              LayerProgram& program) const override;
+};
 
-/// Launches the collective on one stream of each rank.
-void nccl_launch(const BoundaryCollective& collective, const Knobs& knobs,
-                 const std::vector<sim::StreamId>& streams,
-                 const std::vector<sim::EventId>& resident, LayerProgram& program);
-
-/// Copies of a whole collective by copy engine between two barriers, each rank to its peers in turn.
-void copy_whole(const BoundaryCollective& collective, const std::vector<sim::StreamId>& streams,
-                LayerProgram& program);
+/// The rules that every schedule under these knobs has, in words.
+[[nodiscard]] std::vector<std::string> nccl_rules();
 
 /// 90 for "sm_90"; 0 for what is no NVIDIA GPU.
 [[nodiscard]] int architecture_number(const Site& site);

@@ -5,12 +5,11 @@
 
 #include "models/schedules/published/nccl_carrier.hpp"
 #include "models/schedules/registry.hpp"
-#include "models/schedules/whole_schedule.hpp"
 
 namespace weft::model {
 namespace {
 
-class NcclSerial final : public WholeSchedule {
+class NcclSerial final : public NcclWhole {
  public:
   const ScheduleInfo& info() const override {
     static const ScheduleInfo info{
@@ -24,26 +23,8 @@ class NcclSerial final : public WholeSchedule {
         .edges = "stream order",
         .resources = "NCCL's channels, a CTA each; none of them with NCCL_CTA_POLICY zero",
         .buffers = "registered: the collective's message in symmetric windows",
-        .rules = {"symmetric kernels and copy engines need registered buffers of one LSA domain",
-                  "copy engines do not reduce", "NVLS needs a switch that reduces"}};
+        .rules = nccl_rules()};
     return info;
-  }
-  Bytes buffer_bytes(const Boundary& boundary, const Knobs& knobs, const Site&) const override {
-    return nccl_windows(boundary, knobs);
-  }
-  Knobs normalised(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
-    return nccl_normalised(boundary, knobs, site);
-  }
-
- protected:
-  std::optional<CollectiveCost> carry(const BoundaryCollective& collective, const Knobs& knobs,
-                                      const Site& site, std::string& why) const override {
-    return nccl_carrier(collective, knobs, site, why);
-  }
-  void launch(const BoundaryCollective& collective, const Knobs& knobs,
-              const std::vector<sim::StreamId>& streams, const std::vector<sim::EventId>& resident,
-              LayerProgram& program) const override {
-    nccl_launch(collective, knobs, streams, resident, program);
   }
 };
 

@@ -5,12 +5,16 @@
 
 #include "models/schedules/published/nccl_carrier.hpp"
 #include "models/schedules/registry.hpp"
-#include "models/schedules/whole_schedule.hpp"
 
 namespace weft::model {
 namespace {
 
-class NcclStreamOverlap final : public WholeSchedule {
+std::vector<std::string> with_independent_work(std::vector<std::string> rules) {
+  rules.insert(rules.begin(), "independent work in the boundary");
+  return rules;
+}
+
+class NcclStreamOverlap final : public NcclWhole {
  public:
   const ScheduleInfo& info() const override {
     static const ScheduleInfo info{
@@ -25,16 +29,8 @@ class NcclStreamOverlap final : public WholeSchedule {
         .resources =
             "NCCL's channels beside the product: whichever is resident first keeps its SMs",
         .buffers = "registered: the collective's message in symmetric windows",
-        .rules = {"independent work in the boundary",
-                  "symmetric kernels and copy engines need registered buffers of one LSA domain",
-                  "copy engines do not reduce", "NVLS needs a switch that reduces"}};
+        .rules = with_independent_work(nccl_rules())};
     return info;
-  }
-  Bytes buffer_bytes(const Boundary& boundary, const Knobs& knobs, const Site&) const override {
-    return nccl_windows(boundary, knobs);
-  }
-  Knobs normalised(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
-    return nccl_normalised(boundary, knobs, site);
   }
 
  protected:
@@ -44,15 +40,6 @@ class NcclStreamOverlap final : public WholeSchedule {
         broken, has_independent_work(boundary),
         "a second stream overlaps only independent work, and everything here makes or needs what "
         "is communicated");
-  }
-  std::optional<CollectiveCost> carry(const BoundaryCollective& collective, const Knobs& knobs,
-                                      const Site& site, std::string& why) const override {
-    return nccl_carrier(collective, knobs, site, why);
-  }
-  void launch(const BoundaryCollective& collective, const Knobs& knobs,
-              const std::vector<sim::StreamId>& streams, const std::vector<sim::EventId>& resident,
-              LayerProgram& program) const override {
-    nccl_launch(collective, knobs, streams, resident, program);
   }
 };
 

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "models/cost/collective.hpp"
+#include "models/cost/cost_model.hpp"
 #include "models/cost/deepep_sms.hpp"
 #include "models/cost/flashoverlap_predictor.hpp"
 #include "models/cost/nccl_symmetric.hpp"
 #include "models/cost/nccl_tuner.hpp"
+#include "models/profile/json.hpp"
 
 namespace weft::model {
 namespace {
@@ -220,6 +222,67 @@ TEST(DeepEp, SmCountOfOneDomain) {
   EXPECT_EQ(deepep_sm_count(problem), 6);
   problem.beside_compute = false;
   EXPECT_EQ(deepep_sm_count(problem), 64);
+}
+
+// ---- as models of costs --------------------------------------------------------------------------------------
+
+double us_of(const CollectiveCost& cost, std::int64_t bytes) {
+  return static_cast<double>(cost.time(Bytes::from(bytes)).ps()) / 1e6;
+}
+
+// The profile's rings have 24 channels; NCCL counts 20.6 of the 25 GB/s of each of 18 links.
+TEST(CostModel, TheTunerPricesRingsAndSwitchesInItsOwnNumbers) {
+  const Profile profile = load_profile("configs/profiles/h100-sxm.json");
+  const Fabric fabric = fabric_of(profile);
+  for (const CollectiveOp op : {CollectiveOp::all_gather, CollectiveOp::all_reduce}) {
+    const auto problem = CollectiveProblem::in_node(op, 8);
+    for (const std::int64_t bytes : {std::int64_t{1} << 16, std::int64_t{1} << 28}) {
+      const auto ways =
+          modelled_collectives(CostModel::nccl_tuner, profile, fabric, problem, Bytes::from(bytes));
+      EXPECT_EQ(ways.size(), op == CollectiveOp::all_reduce ? 4U : 3U);
+      for (const CollectiveCost& way : ways) {
+        const bool ring = way.algorithm == CollectiveAlgorithm::ring;
+        NcclTunerProblem asked;
+        asked.channels = static_cast<int>(way.ctas);
+        asked.channel_gbps = 450 * 20.6 / 25 / asked.channels;
+        const auto us = nccl_tuner_time_us(
+            asked, op, ring ? NcclAlgorithm::ring : NcclAlgorithm::nvls, way.protocol, bytes);
+        ASSERT_TRUE(us);
+        EXPECT_NEAR(us_of(way, bytes), *us, 1e-5 * *us);
+      }
+    }
+  }
+}
+
+TEST(CostModel, WhatAModelDoesNotKnowStaysAsTheProfileHasIt) {
+  const Profile profile = load_profile("configs/profiles/h100-sxm.json");
+  const Fabric fabric = fabric_of(profile);
+  const auto problem = CollectiveProblem::in_node(CollectiveOp::all_to_all, 8);
+  const auto own = library_collectives(profile, fabric, problem);
+  for (const CostModel model : every_cost_model) {
+    const auto ways = modelled_collectives(model, profile, fabric, problem, Bytes::from(1 << 20));
+    ASSERT_EQ(ways.size(), own.size()) << name_of(model);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      EXPECT_EQ(us_of(ways[i], 1 << 20), us_of(own[i], 1 << 20)) << name_of(model);
+  }
+}
+
+// Its peak of 320 GB/s is below the port of an H100, so that the model's own time stands; an H800's port is not.
+TEST(CostModel, SymmetricKernelsCostWhatTheirModelSaysWithinThePort) {
+  const Profile profile = load_profile("configs/profiles/h100-sxm.json");
+  const auto problem = CollectiveProblem::in_node(CollectiveOp::all_gather, 8);
+  const std::int64_t bytes = 32 << 20;
+  Fabric fabric = fabric_of(profile);
+  const auto pick = nccl_symmetric_pick(NcclGeneration::hopper, CollectiveOp::all_gather, 8,
+                                        bytes / 8, fabric.switch_reduces);
+  const auto cost = symmetric_collective(profile, fabric, problem, Bytes::from(bytes));
+  ASSERT_TRUE(pick && cost);
+  EXPECT_NEAR(us_of(*cost, bytes), pick->time_us, 1e-3 * pick->time_us);
+  fabric.gpu_per_direction = Bandwidth::from_bytes_per_second(200'000'000'000);
+  EXPECT_GT(us_of(*symmetric_collective(profile, fabric, problem, Bytes::from(bytes)), bytes),
+            pick->time_us);
+  fabric.gpu_per_direction = Bandwidth::from_bytes_per_second(32'000'000'000);  // PCI Express
+  EXPECT_FALSE(symmetric_collective(profile, fabric, problem, Bytes::from(bytes)));
 }
 
 }  // namespace
