@@ -107,6 +107,18 @@ sim::KernelWriter write_flagged(GraphWriter& graph, int rank, std::string_view l
   return kernel;
 }
 
+void launch_product(GraphWriter& graph, int rank, std::string_view label, sim::KernelId kernel) {
+  graph.program().tag(rank, 0, sim::Purpose::compute);
+  graph.program().host(rank).labelled(label).launch(graph.compute(rank), kernel);
+}
+
+void launch_rows(GraphWriter& graph, int rank, std::string_view label, const ProductShape& shape,
+                 const std::vector<ProductPart>& parts, bool arrive) {
+  const GemmCost cost = flagged_cost(graph.view(), graph.program().site(), shape.margin, rank);
+  const auto tiles = tiles_of_rows(cost, graph.view().work.rank.n, parts, arrive);
+  launch_product(graph, rank, label, write_flagged(graph, rank, label, shape, cost, tiles).id());
+}
+
 Bytes tile_bytes(const FusedView& view, std::int64_t rows, std::int64_t tiles) {
   const Bytes all = bytes_of(view.collective.format, rows * view.collective.extent.columns);
   return Bytes::from(divide_up(all.count(), std::max<std::int64_t>(1, tiles)));

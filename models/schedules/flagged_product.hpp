@@ -47,6 +47,13 @@ struct ProductShape {
                                               const ProductShape& shape, const GemmCost& cost,
                                               const std::vector<ProductPart>& parts);
 
+/// Launches the product on the rank's compute stream.
+void launch_product(GraphWriter& graph, int rank, std::string_view label, sim::KernelId kernel);
+
+/// Writes and launches a product whose parts are rows that `arrive`, or leave.
+void launch_rows(GraphWriter& graph, int rank, std::string_view label, const ProductShape& shape,
+                 const std::vector<ProductPart>& parts, bool arrive);
+
 /// Adds the parts as ranges of the kernel's last role.
 void write_parts(GraphWriter& graph, int rank, const GemmCost& cost,
                  const std::vector<ProductPart>& parts, sim::KernelWriter& kernel);

@@ -79,8 +79,7 @@ Duration PairSchedule::lower_bound(const Boundary& boundary, const Knobs& knobs,
   const auto port = port_rate(site);
   if (!port) return compute;
   // What a rank needs and does not hold comes in by its port; what it does not keep of its addends goes out.
-  const Bytes whole = bytes_of(view.collective.format,
-                               view.collective.extent.rows * view.collective.extent.columns);
+  const Bytes whole = whole_bytes(view);
   const Bytes kept = bytes_of(view.collective.format,
                               rows_of_owner(view, 0).rows() * view.collective.extent.columns);
   const bool all_to_all = view.collective.op == CollectiveOp::all_to_all;
@@ -95,6 +94,15 @@ Bytes PairSchedule::buffer_bytes(const Boundary& boundary, const Knobs& knobs,
 
 std::vector<Transfer> PairSchedule::moves(const FusedView& view, const Knobs&, const Site&) const {
   return owner_transfers(view);
+}
+
+Bytes whole_bytes(const FusedView& view) {
+  return bytes_of(view.collective.format,
+                  view.collective.extent.rows * view.collective.extent.columns);
+}
+
+Bytes output_bytes(const FusedView& view) {
+  return bytes_of(view.work.y, view.work.rank.m * view.work.rank.n);
 }
 
 RowRange rows_of_owner(const FusedView& view, int owner) {

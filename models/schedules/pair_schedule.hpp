@@ -76,6 +76,10 @@ class PairSchedule : public Schedule {
                                                    CollectiveAlgorithm algorithm, RowRange columns,
                                                    int chunk);
 
+/// Bytes of the whole matrix that is communicated, and of the product's output on one rank.
+[[nodiscard]] Bytes whole_bytes(const FusedView& view);
+[[nodiscard]] Bytes output_bytes(const FusedView& view);
+
 /// The rows of an owner, or all columns.
 [[nodiscard]] RowRange rows_of_owner(const FusedView& view, int owner);
 

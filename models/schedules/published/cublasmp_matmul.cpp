@@ -101,10 +101,7 @@ class CublasMpMatmul final : public Schedule {
   }
   Bytes buffer_bytes(const Boundary& boundary, const Knobs& knobs, const Site&) const override {
     const FusedView view(boundary, *fused_pair(boundary));
-    return knobs.text("algo") == "no_overlap"
-               ? Bytes()
-               : bytes_of(view.collective.format,
-                          view.collective.extent.rows * view.collective.extent.columns);
+    return knobs.text("algo") == "no_overlap" ? Bytes() : whole_bytes(view);
   }
   Knobs normalised(const Boundary&, const Knobs& knobs, const Site&) const override {
     Knobs result = knobs;

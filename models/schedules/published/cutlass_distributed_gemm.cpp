@@ -94,8 +94,7 @@ class CutlassDistributedGemm final : public PairSchedule {
         narrow(Int128{cost.tile_time().ps()} * cost.tiles * view.collective.group / at_once));
   }
   Bytes buffers(const FusedView& view, const Knobs&, const Site&) const override {
-    return bytes_of(view.collective.format,
-                    view.collective.extent.rows * view.collective.extent.columns);
+    return whole_bytes(view);
   }
 
  private:

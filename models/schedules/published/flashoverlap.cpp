@@ -8,6 +8,7 @@
 // fused in the norm that follows and costs nothing here.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -79,6 +80,7 @@ class FlashOverlap final : public PairSchedule {
     Nomination nomination;
     nomination.predictor = "FlashOverlap's predictor";
     nomination.considered = static_cast<std::int64_t>(ranked.size());
+    nomination.expected = Duration::from_ps(std::llround(ranked.front().first * 1e12));
     if (ranked.size() > most_nominated) ranked.resize(most_nominated);
     for (const auto& [time, text] : ranked) {
       nomination.points.emplace_back(info().knobs);
@@ -158,8 +160,7 @@ class FlashOverlap final : public PairSchedule {
       ProductShape shape;
       shape.persistent = false;
       const sim::KernelWriter kernel = write_flagged(graph, rank, label, shape, cost, parts);
-      program.tag(rank, 0, sim::Purpose::compute);
-      program.host(rank).labelled(label).launch(graph.compute(rank), kernel.id());
+      launch_product(graph, rank, label, kernel.id());
     }
     const CollectiveCost collective = collective_of(view, site);
     std::int64_t tiles = 0;
@@ -185,7 +186,7 @@ class FlashOverlap final : public PairSchedule {
     return flagged_work(view, site);
   }
   Bytes buffers(const FusedView& view, const Knobs&, const Site&) const override {
-    return bytes_of(view.work.y, view.work.rank.m * view.work.rank.n);
+    return output_bytes(view);
   }
 
  private:

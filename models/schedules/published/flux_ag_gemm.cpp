@@ -121,12 +121,7 @@ class FluxAgGemm final : public PairSchedule {
         graph.post(rank, copies, flag(hop.owner, rank), hop.step);
         parts.push_back({graph.shard_rows(hop.owner), 0, {{flag(hop.owner, rank), 1, 0}}});
       }
-      const ProductShape shape;
-      const GemmCost cost = flagged_cost(view, program.site(), 0, rank);
-      const sim::KernelWriter kernel = write_flagged(
-          graph, rank, label, shape, cost, tiles_of_rows(cost, view.work.rank.n, parts, true));
-      program.tag(rank, 0, sim::Purpose::compute);
-      program.host(rank).labelled(label).launch(main, kernel.id());
+      launch_rows(graph, rank, label, {}, parts, true);
     }
   }
 
@@ -134,8 +129,7 @@ class FluxAgGemm final : public PairSchedule {
     return flagged_work(view, site);
   }
   Bytes buffers(const FusedView& view, const Knobs&, const Site&) const override {
-    return bytes_of(view.collective.format,
-                    view.collective.extent.rows * view.collective.extent.columns);
+    return whole_bytes(view);
   }
 
  private:

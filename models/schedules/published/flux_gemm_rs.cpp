@@ -4,10 +4,14 @@
 // Hopper, NVLink: the epilogue stores tiles locally and sets a flag for each; a warp of the same CTA fetches the tile
 // of its place that a peer has made for this rank, and another adds it up. At step t rank r works with rank r XOR t,
 // so that pairs of ranks swap and no port is hit twice. Without fuse_reduction the fetched tiles land in slots, and a
-// kernel adds them at the end.
+// kernel adds them at the end. A tile is fetched in parts of the epilogue's tile, 128 x 32, one at a time (the DMA has
+// one stage): a part is asked for and comes, 64 bytes a row, and only when one warp has passed it on is the next asked
+// for. The CTAs of a wave go in step, so that the link rests while they ask.
 // Ampere and Ada, NVLink: the epilogue stores each tile straight into its owner's slots; a kernel adds them.
 // PCIe: partial sums go round a ring by copy engine, a kernel of few CTAs adds each to the rank's own.
+#include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -22,8 +26,65 @@ namespace {
 
 constexpr int most_reducing_ranks = 8;
 
+// What is fetched at a time: CUTLASS's epilogue tile of cooperative kernels (sm90_builder.inl).
+constexpr std::int64_t part_rows = 128, part_columns = 32;
+// FLUX's usual tile, named where no tile of the table suits.
+constexpr std::int64_t usual_tile_m = 128, usual_tile_n = 256;
+
+// A packet of NVLink is a header of 16 bytes and at most 256 of data (D. Foley and J. Danskin, IEEE Micro 37(2), 2017).
+// A read is a request one way and an answer the other; where all ranks read, a port carries both.
+constexpr std::int64_t packet_header = 16;
+constexpr std::int64_t line = 128;  // that copying CTAs read at a time: of the L2
+
 bool hopper(const Site& site) {
   return architecture_number(site) >= 90;
+}
+
+// Rows of a rank and columns are whole numbers of tiles: the least cost of those of our table that suit; none: no tile.
+std::optional<GemmCost> cost_of(const FusedView& view, const Site& site, int rank = 0) {
+  const std::int64_t rows = view.work.rank.m / view.collective.group;
+  const auto suits = [&](const GemmTile& tile) {
+    return view.work.rank.m % view.collective.group == 0 && rows % tile.tile_m == 0 &&
+           view.work.rank.n % tile.tile_n == 0;
+  };
+  if (!hopper(site)) {
+    const GemmCost cost = flagged_cost(view, site, 0, rank);
+    return suits(cost.kernel) ? std::optional(cost) : std::nullopt;
+  }
+  const GemmProblem problem{view.work.rank.m,    view.work.rank.n,    view.work.rank.k,
+                            view.work.x.element, view.work.y.element, GemmLibrary::ours};
+  std::optional<GemmCost> best;
+  for (const GemmTile& tile : gemm_tiles(site.profile, problem.library)) {
+    if (!suits(tile)) continue;
+    const GemmCost cost = gemm_cost(site.profile, problem, site.sms(rank), tile);
+    if (!best || cost.time < best->time) best = cost;
+  }
+  return best;
+}
+
+// What a tile takes that one CTA of so many fetches: over the link, and asking for part after part.
+struct Fetch {
+  Duration link;
+  Duration ask;
+};
+
+Fetch fetch_of(const FusedView& view, const Site& site, Bytes tile, std::int64_t ctas) {
+  const SmCopyCosts& copies = site.profile.sm_copy(CopyPath::from_peer);
+  const Bytes row = bytes_of(view.collective.format, part_columns);
+  const Bytes part = row * part_rows;
+  // The port's rate for whole lines, less what shorter rows spend on headers.
+  const auto payload = [](std::int64_t bytes, std::int64_t times) {
+    return bytes * times / (bytes + 2 * packet_header);
+  };
+  constexpr std::int64_t parts = 1'000'000;
+  const Bandwidth port =
+      Bandwidth::from_bytes_per_second(narrow(Int128{copies.cap.value.bytes_per_second()} *
+                                              payload(row.count(), parts) / payload(line, parts)));
+  const Bandwidth own = std::min(copies.per_cta.value,
+                                 Bandwidth::from_bytes_per_second(port.bytes_per_second() / ctas));
+  // There and back for each part; the stores of the warp that passes it on are posted and cost next to nothing.
+  const Duration each = site.fabric.gpu_latency * 2;
+  return {tile / own, each * divide_up(tile.count(), part.count())};
 }
 
 class FluxGemmRs final : public PairSchedule {
@@ -37,8 +98,9 @@ class FluxGemmRs final : public PairSchedule {
             "one persistent product whose tiles are fetched, or stored, tile by tile while it runs",
         .citation =
             "bytedance/flux at 19831ca: src/gemm_rs, "
-            "sm90_gemm_tma_warpspecialized_cooperative_reduce_scatter.hpp, tile_mappings.hpp; "
-            "arXiv 2406.06858",
+            "sm90_gemm_tma_warpspecialized_cooperative_reduce_scatter.hpp, "
+            "gemm_v3_reduce_scatter.hpp (one DMA stage), sm90_reduce_scatter_utils.hpp, "
+            "tile_mappings.hpp; arXiv 2406.06858",
         .knobs = {{"fuse_reduction",
                    "1: a warp adds fetched tiles; 0: a kernel adds slots at the end",
                    {int64_t{0}, int64_t{1}},
@@ -75,12 +137,11 @@ class FluxGemmRs final : public PairSchedule {
         fmt::format("the order r XOR t needs a power of two of at most {} ranks in one node; these "
                     "are {} on {}",
                     most_reducing_ranks, ranks, site.group.nodes));
-    const GemmTile tile = flagged_cost(view, site).kernel;
-    require(broken, view.work.rank.m % (tile.tile_m * ranks) == 0,
-            fmt::format("M must divide by tile_M x ranks = {} x {}, and is {}", tile.tile_m, ranks,
-                        view.work.rank.m));
-    require(broken, view.work.rank.n % tile.tile_n == 0,
-            fmt::format("N must divide by tile_N = {}, and is {}", tile.tile_n, view.work.rank.n));
+    if (!broken.empty()) return;
+    require(broken, cost_of(view, site).has_value(),
+            fmt::format("M must divide by tile_M x ranks = {} x {} and N by tile_N = {}, and they "
+                        "are {} and {}",
+                        usual_tile_m, ranks, usual_tile_n, view.work.rank.m, view.work.rank.n));
     require(broken, knobs.count("fuse_reduction") == 0 || hopper(site),
             "a fused reduction of bf16 needs the bulk adds of sm_90");
   }
@@ -104,19 +165,16 @@ class FluxGemmRs final : public PairSchedule {
   }
 
   Duration compute_bound(const FusedView& view, const Knobs&, const Site& site) const override {
-    return flagged_work(view, site);
+    const GemmCost cost = *cost_of(view, site);
+    const std::int64_t at_once = std::max<std::int64_t>({1, cost.resident, site.sms(0).sms()});
+    return Duration::from_ps(narrow(Int128{cost.tile_time().ps()} * cost.tiles / at_once));
   }
   Bytes buffers(const FusedView& view, const Knobs& knobs, const Site&) const override {
-    const Bytes whole = bytes_of(view.work.y, view.work.rank.m * view.work.rank.n);
+    const Bytes whole = output_bytes(view);
     return knobs.count("fuse_reduction") == 1 ? whole : whole * 2;
   }
 
  private:
-  static void launch(GraphWriter& graph, int rank, std::string_view label, sim::KernelId kernel) {
-    graph.program().tag(rank, 0, sim::Purpose::compute);
-    graph.program().host(rank).labelled(label).launch(graph.compute(rank), kernel);
-  }
-
   // Tiles of a block are fetched as they are made: in parts of one wave of the product.
   static void fetch(GraphWriter& graph, std::string_view label, bool fused) {
     LayerProgram& program = graph.program();
@@ -130,7 +188,7 @@ class FluxGemmRs final : public PairSchedule {
     }
     for (int rank = 0; rank < ranks; ++rank) {
       const ProductShape shape;
-      const GemmCost cost = flagged_cost(graph.view(), graph.program().site(), 0, rank);
+      const GemmCost cost = *cost_of(view, program.site(), rank);
       const std::int64_t block = cost.tiles / ranks,
                          wave = std::max<std::int64_t>(1, cost.resident);
       std::vector<ProductPart> parts;
@@ -150,29 +208,24 @@ class FluxGemmRs final : public PairSchedule {
       kernel.warp_group(sim::Purpose::communication, sim::TileOrder::static_shares, "fetch")
           .spin(10);
       const Bytes bytes = tile_bytes(view, graph.shard_rows(rank), block);
-      const Duration time = bytes / per_cta(program.site());
+      const Fetch each = fetch_of(view, program.site(), bytes, wave);
       for (int step = 1; step < ranks; ++step) {
         const int peer = rank ^ step;
         for (std::int64_t begin = 0; begin < block; begin += wave) {
           const std::int64_t tiles = std::min(wave, block - begin);
-          kernel.range(tiles, time, copy_demand).route(graph.route(peer, rank), bytes);
-          // Reading the sum back and writing it is the adding warp's business.
-          if (fused) kernel.memory(program.memory(rank), bytes);
+          kernel.range(tiles, each.link, copy_demand).route(graph.route(peer, rank), bytes);
           kernel.wait(made[static_cast<std::size_t>(peer)][static_cast<std::size_t>(step)],
                       static_cast<std::uint64_t>(begin + tiles));
+          // Reading the sum back is the adding warp's business.
+          kernel.range(tiles, each.ask, copy_demand)
+              .memory(program.memory(rank), fused ? bytes * 2 : bytes);
         }
       }
-      launch(graph, rank, label, kernel.id());
+      launch_product(graph, rank, label, kernel.id());
       if (!fused) {
         graph.add(rank, graph.compute(rank), graph.shard_bytes(rank) * (ranks + 1), ranks - 1);
       }
     }
-  }
-
-  // A warp keeps a few bulk loads in flight: what a copying CTA reaches, shared by the CTAs of all SMs.
-  static Bandwidth per_cta(const Site& site) {
-    const SmCopyCosts& copies = site.profile.sm_copy(CopyPath::from_peer);
-    return copies.per_cta.value;
   }
 
   static void push(GraphWriter& graph, std::string_view label) {
@@ -180,7 +233,7 @@ class FluxGemmRs final : public PairSchedule {
     const RankSignals done = graph.signals();
     for (int rank = 0; rank < ranks; ++rank) {
       const ProductShape shape;
-      const GemmCost cost = flagged_cost(graph.view(), graph.program().site(), 0, rank);
+      const GemmCost cost = *cost_of(graph.view(), graph.program().site(), rank);
       const std::int64_t block = cost.tiles / ranks;
       std::vector<ProductPart> parts;
       for (int step = 1; step <= ranks; ++step) {
@@ -192,7 +245,7 @@ class FluxGemmRs final : public PairSchedule {
         parts.push_back(part);
       }
       const sim::KernelWriter kernel = write_flagged(graph, rank, label, shape, cost, parts);
-      launch(graph, rank, label, kernel.id());
+      launch_product(graph, rank, label, kernel.id());
       graph.barrier(rank, graph.compute(rank), done, ranks - 1);
       graph.add(rank, graph.compute(rank), graph.shard_bytes(rank) * (ranks + 1), ranks - 1);
     }
@@ -209,8 +262,6 @@ class FluxGemmRs final : public PairSchedule {
     for (int rank = 0; rank < ranks; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       const sim::StreamId main = graph.compute(rank), side = graph.communication(rank);
-      const ProductShape shape;
-      const GemmCost cost = flagged_cost(graph.view(), graph.program().site(), 0, rank);
       std::vector<ProductPart> parts;
       for (int step = 0; step < ranks; ++step) {
         parts.push_back({graph.shard_rows(graph.peer(rank, -1 - step)),
@@ -218,10 +269,7 @@ class FluxGemmRs final : public PairSchedule {
                          {},
                          {add_one(made[static_cast<std::size_t>(step)][at])}});
       }
-      const sim::KernelWriter kernel =
-          write_flagged(graph, rank, label, shape, cost,
-                        tiles_of_rows(cost, graph.view().work.rank.n, parts, false));
-      launch(graph, rank, label, kernel.id());
+      launch_rows(graph, rank, label, {}, parts, false);
       for (int step = 0; step < ranks; ++step) {
         const auto index = static_cast<std::size_t>(step);
         const int owner = graph.peer(rank, -1 - step), next = graph.peer(rank, 1);

@@ -34,11 +34,6 @@ class Mc2CrossOperator final : public WholeSchedule {
         .rules = {"Ascend", "independent work in the boundary", "ranks of one node"}};
     return info;
   }
-  Bytes buffer_bytes(const Boundary& boundary, const Knobs&, const Site&) const override {
-    Bytes bytes;
-    for (const BoundaryCollective& collective : boundary.collectives) bytes += collective.message;
-    return bytes;
-  }
 
  protected:
   bool runs_on(std::string_view architecture) const override {

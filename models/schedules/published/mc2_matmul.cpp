@@ -109,8 +109,7 @@ class Mc2Matmul final : public PairSchedule {
     return work;
   }
   Bytes buffers(const FusedView& view, const Knobs&, const Site&) const override {
-    return bytes_of(view.collective.format,
-                    view.collective.extent.rows * view.collective.extent.columns);
+    return whole_bytes(view);
   }
 
  private:

@@ -10,7 +10,7 @@
 namespace weft::model {
 namespace {
 
-class PkGemmAr final : public PairSchedule {
+class PkGemmAr final : public PkSwitchKernel {
  public:
   const ScheduleInfo& info() const override {
     using std::int64_t;
@@ -20,11 +20,7 @@ class PkGemmAr final : public PairSchedule {
         .summary =
             "one kernel: CTAs that multiply, and CTAs that all-reduce finished tiles by the switch",
         .citation = std::string(pk_citation),
-        .knobs = {{"num_comm_sms",
-                   "CTAs that all-reduce",
-                   {int64_t{8}, int64_t{16}, int64_t{32}},
-                   int64_t{16},
-                   "num_comm_sms"}},
+        .knobs = {comm_sms("CTAs that all-reduce", {int64_t{8}, int64_t{16}, int64_t{32}}, 16)},
         .applies_to = "product + all-reduce on 8 Hopper GPUs",
         .order = "tiles in rows, the same on every rank; tile t belongs to rank t mod 8",
         .edges = "a counter a run of tiles at its owner, raised by all 8 ranks",
@@ -36,20 +32,11 @@ class PkGemmAr final : public PairSchedule {
 
  protected:
   std::vector<CollectiveOp> fuses() const override { return {CollectiveOp::all_reduce}; }
-  void rules(const FusedView& view, const Knobs& knobs, const Site& site,
-             Rules& broken) const override {
-    pk_rules(view, site, static_cast<int>(knobs.count("num_comm_sms")), broken);
-  }
-  std::vector<Transfer> moves(const FusedView& view, const Knobs&,
-                              const Site& site) const override {
-    return part_transfers(view, site, CollectiveAlgorithm::nvls,
-                          {0, view.collective.extent.columns}, 0);
-  }
   // Tiles are followed a wave of the product at a time: an eighth of each wave belongs to each rank.
   void emit(const FusedView& view, const Knobs& knobs, std::string_view label,
             LayerProgram& program) const override {
     GraphWriter graph(view, label, program);
-    const int ranks = graph.ranks(), reducers = static_cast<int>(knobs.count("num_comm_sms"));
+    const int ranks = graph.ranks(), reducers = senders(knobs);
     const GemmCost first = flagged_cost(view, program.site(), reducers);
     const std::int64_t wave = std::max<std::int64_t>(ranks, first.resident);
     const std::int64_t waves = divide_up(first.tiles, wave);
@@ -73,21 +60,14 @@ class PkGemmAr final : public PairSchedule {
         }
         parts.push_back(part);
       }
-      sim::KernelWriter kernel =
-          program.builder().kernel(label, static_cast<int>(cost.resident) + reducers);
-      kernel.footprint(cost.footprint).prologue(program.beyond_launch(cost.start));
-      kernel
-          .role(sim::Purpose::compute, sim::TileOrder::static_shares,
-                static_cast<int>(cost.resident))
-          .spin(10);
-      write_parts(graph, rank, cost, parts, kernel);
+      sim::KernelWriter kernel = begin(graph, label, cost, reducers);
+      multiply(graph, rank, cost, parts, kernel);
       kernel.role(sim::Purpose::communication, sim::TileOrder::static_shares, reducers, "reduce")
           .spin(10);
       for (std::int64_t i = 0; i < waves; ++i) {
         const std::int64_t tiles = parts[static_cast<std::size_t>(i)].tiles;
-        const Bytes all = bytes_of(view.collective.format,
-                                   view.collective.extent.rows * view.collective.extent.columns);
-        const Bytes own = Bytes::from(divide_up(Int128{all.count()} * tiles, cost.tiles * ranks));
+        const Bytes own =
+            Bytes::from(divide_up(Int128{whole_bytes(view).count()} * tiles, cost.tiles * ranks));
         const Bytes each = Bytes::from(divide_up(own.count(), reducers));
         const Duration time = pk_move_time(program.site(), each);
         kernel.range(reducers, time, copy_demand)
@@ -96,17 +76,12 @@ class PkGemmAr final : public PairSchedule {
         kernel.range(reducers, time, copy_demand)
             .route(program.site().built.multicast[at], each, true);
       }
-      program.tag(rank, 0, sim::Purpose::compute);
-      program.host(rank).labelled(label).launch(main, kernel.id());
+      launch_product(graph, rank, label, kernel.id());
       graph.barrier(rank, main, done, static_cast<int>(waves));
     }
   }
-  Duration compute_bound(const FusedView& view, const Knobs& knobs,
-                         const Site& site) const override {
-    return flagged_work(view, site, static_cast<int>(knobs.count("num_comm_sms")));
-  }
   Bytes buffers(const FusedView& view, const Knobs&, const Site&) const override {
-    return bytes_of(view.work.y, view.work.rank.m * view.work.rank.n);
+    return output_bytes(view);
   }
 };
 

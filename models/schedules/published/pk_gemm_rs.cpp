@@ -53,8 +53,7 @@ class PkGemmRs final : public PairSchedule {
             {graph.route(rank, graph.peer(rank, step)), tile_bytes(view, part.rows, part.tiles)}};
       }
       const sim::KernelWriter kernel = write_flagged(graph, rank, label, {}, cost, parts);
-      program.tag(rank, 0, sim::Purpose::compute);
-      program.host(rank).labelled(label).launch(main, kernel.id());
+      launch_product(graph, rank, label, kernel.id());
       graph.barrier(rank, main, done, graph.ranks() - 1);
     }
   }

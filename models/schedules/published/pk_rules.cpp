@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/schedules/published/pk_rules.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "models/schedules/published/nccl_carrier.hpp"
@@ -24,6 +26,48 @@ void pk_rules(const FusedView& view, const Site& site, int margin, Rules& broken
               view.collective.extent.rows % view.collective.group == 0,
           fmt::format("rows of a rank must be whole tiles of {}: M divides by tile x ranks",
                       tile.tile_m));
+}
+
+KnobSpec PkSwitchKernel::comm_sms(std::string meaning, std::vector<KnobValue> counts,
+                                  std::int64_t usual) {
+  return {"num_comm_sms", std::move(meaning), std::move(counts), usual, "num_comm_sms"};
+}
+
+int PkSwitchKernel::senders(const Knobs& knobs) {
+  return static_cast<int>(knobs.count("num_comm_sms"));
+}
+
+void PkSwitchKernel::rules(const FusedView& view, const Knobs& knobs, const Site& site,
+                           Rules& broken) const {
+  pk_rules(view, site, senders(knobs), broken);
+}
+
+std::vector<Transfer> PkSwitchKernel::moves(const FusedView& view, const Knobs&,
+                                            const Site& site) const {
+  return part_transfers(view, site, CollectiveAlgorithm::nvls, {0, view.collective.extent.columns},
+                        0);
+}
+
+Duration PkSwitchKernel::compute_bound(const FusedView& view, const Knobs& knobs,
+                                       const Site& site) const {
+  return flagged_work(view, site, senders(knobs));
+}
+
+sim::KernelWriter PkSwitchKernel::begin(GraphWriter& graph, std::string_view label,
+                                        const GemmCost& cost, int senders) {
+  LayerProgram& program = graph.program();
+  sim::KernelWriter kernel =
+      program.builder().kernel(label, static_cast<int>(cost.resident) + senders);
+  kernel.footprint(cost.footprint).prologue(program.beyond_launch(cost.start));
+  return kernel;
+}
+
+void PkSwitchKernel::multiply(GraphWriter& graph, int rank, const GemmCost& cost,
+                              const std::vector<ProductPart>& parts, sim::KernelWriter& kernel) {
+  constexpr int waiting_issue_milli = 10;  // one polling thread: a hundredth of an SM
+  kernel.role(sim::Purpose::compute, sim::TileOrder::static_shares, static_cast<int>(cost.resident))
+      .spin(waiting_issue_milli);
+  write_parts(graph, rank, cost, parts, kernel);
 }
 
 Duration pk_move_time(const Site& site, Bytes bytes) {

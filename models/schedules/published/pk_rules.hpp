@@ -2,7 +2,9 @@
 // What the ParallelKittens kernels share: they are compiled for 8 GPUs of one NVSwitch node of Hopper.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/schedules/flagged_product.hpp"
 #include "models/schedules/pair_schedule.hpp"
@@ -14,6 +16,28 @@ inline constexpr std::string_view pk_citation =
 
 /// NUM_DEVICES = 8, a switch that multicasts, Hopper, whole tiles for each rank.
 void pk_rules(const FusedView& view, const Site& site, int margin, Rules& broken);
+
+/// A kernel whose grid is num_comm_sms CTAs that communicate through the switch, and the product's.
+class PkSwitchKernel : public PairSchedule {
+ protected:
+  /// Its one knob: what the CTAs do, the counts to try and the usual one.
+  [[nodiscard]] static KnobSpec comm_sms(std::string meaning, std::vector<KnobValue> counts,
+                                         std::int64_t usual);
+  [[nodiscard]] static int senders(const Knobs& knobs);
+
+  void rules(const FusedView& view, const Knobs& knobs, const Site& site,
+             Rules& broken) const override;
+  [[nodiscard]] std::vector<Transfer> moves(const FusedView& view, const Knobs& knobs,
+                                            const Site& site) const override;
+  [[nodiscard]] Duration compute_bound(const FusedView& view, const Knobs& knobs,
+                                       const Site& site) const override;
+  /// The kernel without a role.
+  [[nodiscard]] static sim::KernelWriter begin(GraphWriter& graph, std::string_view label,
+                                               const GemmCost& cost, int senders);
+  /// Adds the CTAs that multiply.
+  static void multiply(GraphWriter& graph, int rank, const GemmCost& cost,
+                       const std::vector<ProductPart>& parts, sim::KernelWriter& kernel);
+};
 
 /// SM time of a communicating CTA for so many bytes: the rate of one copying CTA.
 [[nodiscard]] Duration pk_move_time(const Site& site, Bytes bytes);

@@ -83,12 +83,7 @@ class TeAtomic final : public PairSchedule {
       }
       ProductShape shape;
       shape.margin = view.gathers ? 0 : ctas;
-      const GemmCost cost = flagged_cost(view, program.site(), shape.margin, rank);
-      const sim::KernelWriter kernel =
-          write_flagged(graph, rank, label, shape, cost,
-                        tiles_of_rows(cost, view.work.rank.n, parts, view.gathers));
-      program.tag(rank, 0, sim::Purpose::compute);
-      program.host(rank).labelled(label).launch(main, kernel.id());
+      launch_rows(graph, rank, label, shape, parts, view.gathers);
       if (view.gathers) continue;
       for (int step = 0; step + 1 < ranks; ++step) {
         const int owner = graph.peer(rank, step + 1);
@@ -108,8 +103,7 @@ class TeAtomic final : public PairSchedule {
     return flagged_work(view, site);
   }
   Bytes buffers(const FusedView& view, const Knobs&, const Site&) const override {
-    return bytes_of(view.collective.format,
-                    view.collective.extent.rows * view.collective.extent.columns);
+    return whole_bytes(view);
   }
 };
 

@@ -52,11 +52,6 @@ class TeBulk final : public WholeSchedule {
                   "launch completion needs Hopper or later"}};
     return info;
   }
-  Bytes buffer_bytes(const Boundary& boundary, const Knobs&, const Site&) const override {
-    Bytes bytes;
-    for (const BoundaryCollective& collective : boundary.collectives) bytes += collective.message;
-    return bytes;
-  }
 
  protected:
   bool overlaps(const Knobs&) const override { return true; }

@@ -118,7 +118,7 @@ class TePipeline final : public PairSchedule {
   }
 
   Bytes buffers(const FusedView& view, const Knobs&, const Site&) const override {
-    return bytes_of(view.work.y, view.work.rank.m * view.work.rank.n);
+    return output_bytes(view);
   }
 
  private:

@@ -39,11 +39,6 @@ class TorchSymmMemAllReduce final : public WholeSchedule {
                   "multimem needs a switch that reduces"}};
     return info;
   }
-  Bytes buffer_bytes(const Boundary& boundary, const Knobs&, const Site&) const override {
-    Bytes bytes;
-    for (const BoundaryCollective& collective : boundary.collectives) bytes += collective.message;
-    return bytes;
-  }
 
  protected:
   std::optional<CollectiveCost> carry(const BoundaryCollective& collective, const Knobs& knobs,

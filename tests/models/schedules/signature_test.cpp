@@ -137,6 +137,39 @@ TEST(TransformerEngine, BulkWithoutAMarginPaysASecondWave) {
   EXPECT_GT(with(0), with(1));
 }
 
+// Without a margin there is nothing to gain: a collective that comes second waits for the product's end, and one that
+// comes first leaves the product a second wave as long as the first.
+TEST(TransformerEngine, BulkWithoutAMarginRunsOneAfterTheOther) {
+  const Site site = test_site("h200x8.json", 8);
+  const Boundary boundary = with_wgrad(
+      make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 65536}, {}, 8), Relation::independent);
+  const auto figures = [&](std::int64_t margin, std::int64_t event) {
+    return evaluate(boundary,
+                    choice_of("te.bulk", {{"set_sm_margin", margin},
+                                          {"launch_completion_event", event},
+                                          {"num_sm", std::int64_t{8}}}),
+                    site, {});
+  };
+  const Figures behind = figures(0, 0), before = figures(0, 1), beside = figures(1, 1);
+  for (const Figures& each : {behind, before}) {
+    const Duration one_by_one = each.schedule_compute_only + each.schedule_communication_only;
+    EXPECT_GE(ratio(each.overlapped, one_by_one), 0.95);
+    EXPECT_LT(beside.overlapped, each.overlapped);
+  }
+}
+
+// NVLS of one half of an all-reduce: the message once over a port, and less than both halves take.
+TEST(Nccl, TheSwitchGathersAndScattersInHalfOfAnAllReduce) {
+  const Site site = test_site("h200x8.json", 8);
+  const ScheduleChoice nvls = choice_of("nccl.serial", {{"NCCL_ALGO", std::string("nvls")}});
+  for (const BoundaryKind kind : {BoundaryKind::ag_gemm, BoundaryKind::gemm_rs}) {
+    ASSERT_THAT(refusals_of(nvls, boundary_of(kind, 8), site), IsEmpty());
+    EXPECT_GT(time_of(nvls, boundary_of(kind, 8), site), Duration());
+  }
+  EXPECT_THAT(refusals_of(nvls, boundary_of(BoundaryKind::gemm_rs, 8), test_site("a100x8.json", 8)),
+              testing::Not(IsEmpty()));
+}
+
 TEST(TransformerEngine, AtomicGemmIsForFp8Only) {
   const Site site = test_site("h200x8.json", 8);
   EXPECT_THAT(refusals_of(choice_of("te.atomic_gemm"), boundary_of(BoundaryKind::ag_gemm, 8), site),
@@ -248,16 +281,29 @@ TEST(ParallelKittens, SendersAreCtasOfTheProductsKernel) {
   EXPECT_EQ(senders, std::vector<int>(8, 8));
 }
 
-TEST(TritonDistributed, ProductLeavesItsReducersTheirSms) {
+// In one node a copy engine scatters the blocks, and the product keeps all SMs.
+TEST(TritonDistributed, ScattersByCopyEngineBesideAProductOnAllSms) {
   const Site site = test_site("h200x8.json", 8);
-  const sim::Program program = boundary_program(boundary_of(BoundaryKind::gemm_rs, 8),
-                                                choice_of("triton_distributed.gemm_rs"), site);
-  for (const sim::Kernel& kernel : program.kernels) {
-    const sim::Role& role = program.roles[kernel.roles.first];
-    if (role.purpose == sim::Purpose::compute) {
-      EXPECT_LE(kernel.ctas, 132 - 15);
-    }
-  }
+  const Boundary boundary = boundary_of(BoundaryKind::gemm_rs, 8);
+  const ScheduleChoice choice = choice_of("triton_distributed.gemm_rs");
+  const sim::Program program = boundary_program(boundary, choice, site);
+  EXPECT_EQ(calls_of<sim::Copy>(program).size(), 8U);  // seven to peers, its own one last
+  for (const sim::Role& role : program.roles) EXPECT_NE(role.scope, sim::Role::Scope::warp_group);
+  EXPECT_EQ(choice.schedule->normalised(boundary, choice.knobs, site), choice.knobs);
+  EXPECT_TRUE(program.gangs.empty());
+}
+
+// FLUX's warps fetch a part, pass it on and only then ask for the next: the link rests, and where the product is short
+// the whole takes longer than one after the other by a library.
+TEST(Flux, FetchesOnePartAtATimeAndLosesBesideShortProducts) {
+  const Site site = test_site("h800x8.json", 8);
+  const auto gain = [&](std::int64_t k) {
+    const Boundary boundary = make_boundary(BoundaryKind::gemm_rs, {8192, 4096, k}, {}, 8);
+    return ratio(time_of(choice_of("serial"), boundary, site),
+                 time_of(choice_of("flux.gemm_rs"), boundary, site));
+  };
+  EXPECT_LT(gain(8192), 1);
+  EXPECT_GT(gain(65536), 1);
 }
 
 TEST(FlashOverlap, SpinsOnceAGroupBeforeItsCollective) {
@@ -287,6 +333,26 @@ TEST(Search, CountsWhatAPredictorNominated) {
   ASSERT_EQ(found.nominations.size(), 1U);
   EXPECT_EQ(found.nominations.front().taken, 32);
   EXPECT_EQ(found.count.space, found.count.simulated + found.count.equivalent + found.count.pruned);
+}
+
+// As a model of costs FlashOverlap's predictor has the last word: its favourite is the only point.
+TEST(Search, TakesThePredictorsFavouriteAloneAsAModelOfCosts) {
+  Site site = test_site("a100x8.json", 4);
+  const Boundary boundary = make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 4096}, {}, 4);
+  SearchOptions options;
+  options.schedules = {"flashoverlap"};
+  const auto nomination = find_schedule("flashoverlap")->nominate(boundary, site);
+  ASSERT_TRUE(nomination);
+  site.prices = std::make_shared<Prices>(site.profile, site.fabric, CostModel::flashoverlap);
+  const BoundarySearch found = search(boundary, site, {}, options);
+  ASSERT_EQ(found.nominations.size(), 1U);
+  EXPECT_EQ(found.nominations.front().taken, 1);
+  EXPECT_EQ(found.nominations.front().expected, nomination->expected);
+  for (const Candidate& each : found.best) {
+    if (each.choice.schedule->info().name == "flashoverlap") {
+      EXPECT_EQ(each.choice.knobs, nomination->points.front());
+    }
+  }
 }
 
 TEST(Mc2, CommunicatesByTheHcclServer) {
