@@ -48,8 +48,8 @@ Comparison compare(const Scenario& scenario, const std::vector<std::string>& sch
   const auto places = wanted->order == RankOrder::packed
                           ? topology::packed_places(ground.machine, wanted->ranks)
                           : topology::scattered_places(ground.machine, wanted->ranks);
-  comparison.site =
-      std::make_shared<Site>(make_site(ground.machine, ground.profile, places, scenario.overrides));
+  comparison.site = std::make_shared<Site>(
+      make_site(ground.machine, ground.profile, places, scenario.overrides, scenario.cost_model));
   const sim::Effects effects = sim::effects_of(scenario.fidelity);
   comparison.yardsticks = yardsticks(comparison.boundary, *comparison.site, effects);
   for (const std::string& name : schedules) {

@@ -155,6 +155,8 @@ Value to_value(const Scenario& scenario) {
   Value object = Value::object({{"schema", "weft.scenario/1"},
                                 {"name", scenario.name},
                                 {"fidelity", to_value(scenario.fidelity)}});
+  if (scenario.cost_model != CostModel::profile)
+    object.set("cost_model", to_value(scenario.cost_model));
   if (const auto* pipeline = std::get_if<PipelineScenario>(&scenario.what))
     object.set("pipeline", value_of(*pipeline));
   if (const auto* boundary = std::get_if<BoundaryScenario>(&scenario.what))

@@ -60,8 +60,9 @@ class Searcher {
     result.reason = reason_for(found, result.figures.figures, rival);
     for (const NominationCount& each : found.nominations) {
       if (each.considered == each.taken) continue;
-      result.reason += fmt::format("; {} put {} of {} points of {} forward", each.predictor,
-                                   each.taken, each.considered, each.schedule);
+      result.reason +=
+          fmt::format("; {} put {} of {} points of {} forward, and expects {} of its favourite",
+                      each.predictor, each.taken, each.considered, each.schedule, each.expected);
     }
     return result;
   }
@@ -115,9 +116,9 @@ std::vector<topology::Override> overrides_of(const Scenario& scenario, int ranks
 std::shared_ptr<const Site> site_of(const Ground& ground, RankOrder order, int ranks, int gpus,
                                     const Scenario& scenario) {
   try {
-    return std::make_shared<Site>(make_site(ground.machine, ground.profile,
-                                            places_of(ground.machine, order, ranks, gpus),
-                                            overrides_of(scenario, ranks, gpus)));
+    return std::make_shared<Site>(
+        make_site(ground.machine, ground.profile, places_of(ground.machine, order, ranks, gpus),
+                  overrides_of(scenario, ranks, gpus), scenario.cost_model));
   } catch (const topology::BuildError& error) {
     std::vector<config::ConfigError> errors;
     for (const std::string& fault : error.faults())
@@ -173,7 +174,7 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
     if (!errors.empty()) throw config::ConfigErrors(std::move(errors));
     layout.boundaries.push_back(searcher.fixed(boundary, *site, choice));
   } else {
-    layout.boundaries.push_back(searcher.plan(boundary, *site, {}));
+    layout.boundaries.push_back(searcher.plan(boundary, *site, options.search.schedules));
   }
   const BoundaryPlan& planned = layout.boundaries.front();
   plan.count = planned.count;
@@ -181,6 +182,9 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   layout.serial_step = planned.figures.figures.serial;
   plan.layouts.push_back(std::move(layout));
 }
+
+// Of a widened MLP: few enough to keep its ratio, and an even share for whatever ranks there are.
+constexpr std::int64_t columns_a_rank = 64;
 
 // ---- a model -----------------------------------------------------------------------------------------------
 
@@ -294,7 +298,10 @@ void rate(LayoutPlan& layout, const WorkloadSpec& spec, const ModelConfig& model
 void plan_model(const ModelScenario& wanted, const Scenario& scenario,
                 const config::SearchPath& search_path, const PlanOptions& options, Plan& plan) {
   const Ground ground = read_ground(wanted.machine, wanted.profile, search_path);
-  const ImportedModel imported = read_hf_config(wanted.model);
+  ImportedModel imported = read_hf_config(wanted.model);
+  if (wanted.hidden) {
+    imported.model = at_width(imported.model, *wanted.hidden, columns_a_rank * wanted.ranks);
+  }
   plan.machine_name = ground.machine.name;
   plan.model_name = imported.model.name;
   plan.notes = imported.notes;

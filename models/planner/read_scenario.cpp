@@ -284,6 +284,10 @@ Scenario scenario_fields(StrictObject& object, const config::SearchPath& search)
   scenario.name = object.required<std::string>({"name", "in reports"});
   scenario.fidelity = object.defaulted<sim::Fidelity>(
       {"fidelity", "how much of the machine is modelled"}, sim::Fidelity::contended);
+  scenario.cost_model = object.defaulted<CostModel>(
+      {"cost_model",
+       "whose numbers price the library's collectives: the profile's or a published predictor's"},
+      CostModel::profile);
   auto pipeline = object.optional_object({"pipeline", "chunks of given durations; runs at ideal"},
                                          read_pipeline);
   auto boundary =

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/cost/cost_model.hpp"
 #include "models/schedules/knobs.hpp"
 #include "models/workloads/boundary.hpp"
 #include "models/workloads/memory.hpp"
@@ -80,6 +81,8 @@ struct LayoutChoice {
 
 struct ModelScenario {
   std::string model;  ///< config.json, resolved
+  /// Another width of the model, as a walk along it asks: its head size and ratios are kept.
+  std::optional<std::int64_t> hidden{};
   std::string machine;
   std::optional<std::string> profile;
   int ranks = 1;      ///< GPUs; those that a layout leaves over form replicas
@@ -96,6 +99,7 @@ struct Scenario {
   std::variant<PipelineScenario, BoundaryScenario, ModelScenario> what;
   std::vector<topology::Override> overrides;
   sim::Fidelity fidelity = sim::Fidelity::contended;
+  CostModel cost_model = CostModel::profile;  ///< of the library's collectives
 };
 
 }  // namespace weft::model

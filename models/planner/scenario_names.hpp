@@ -56,4 +56,12 @@ struct EnumNames<sim::Fidelity> {
   static constexpr std::pair<std::string_view, E> names[] = {
       {"ideal", E::ideal}, {"alpha_beta", E::alpha_beta}, {"contended", E::contended}};
 };
+template <>
+struct EnumNames<model::CostModel> {
+  using E = model::CostModel;
+  static constexpr std::pair<std::string_view, E> names[] = {{"profile", E::profile},
+                                                             {"nccl_tuner", E::nccl_tuner},
+                                                             {"nccl_symmetric", E::nccl_symmetric},
+                                                             {"flashoverlap", E::flashoverlap}};
+};
 }  // namespace weft::config

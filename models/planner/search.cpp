@@ -56,9 +56,12 @@ std::vector<Knobs> candidates(const Schedule& schedule, const Boundary& boundary
     if (auto nomination = schedule.nominate(boundary, site)) {
       WEFT_CHECK(nomination->points.size() <= most_nominated, "{} nominates {} points",
                  schedule.info().name, nomination->points.size());
-      result.nominations.push_back({schedule.info().name, nomination->predictor,
-                                    nomination->considered,
-                                    static_cast<std::int64_t>(nomination->points.size())});
+      // As a model of costs the predictor has the last word: its favourite alone.
+      if (site.prices->model() == CostModel::flashoverlap && nomination->points.size() > 1)
+        nomination->points.resize(1);
+      result.nominations.push_back(
+          {schedule.info().name, nomination->predictor, nomination->considered,
+           static_cast<std::int64_t>(nomination->points.size()), nomination->expected});
       return std::move(nomination->points);
     }
   }

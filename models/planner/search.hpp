@@ -57,6 +57,7 @@ struct NominationCount {
   std::string predictor;
   std::int64_t considered = 0;
   std::int64_t taken = 0;
+  Duration expected;  ///< what it says its favourite takes
 };
 
 struct BoundarySearch {

@@ -1,12 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/workloads/model_config.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/core.h>
+
 #include "sim/units/integer.hpp"
 
 namespace weft::model {
 
 std::int64_t window_of(const ModelConfig& model, std::int64_t layer) {
   return model.windows.empty() ? 0 : model.windows.at(static_cast<std::size_t>(layer));
+}
+
+ModelConfig at_width(const ModelConfig& model, std::int64_t hidden, std::int64_t granule) {
+  ModelConfig result = model;
+  const std::int64_t queries = checked_multiply(hidden, model.heads);
+  result.heads = queries / model.hidden;
+  const bool grouped = model.kv_heads != model.heads;
+  if (hidden < 1 || queries % model.hidden != 0 ||
+      (grouped && result.heads % model.kv_heads != 0)) {
+    throw std::domain_error(
+        fmt::format("{} is no width for heads of {} in groups of {}: its own is {} with {} heads",
+                    hidden, model.head_dim, model.kv_heads, model.hidden, model.heads));
+  }
+  result.hidden = hidden;
+  if (!grouped) result.kv_heads = result.heads;
+  const std::int64_t ffn = narrow(Int128{model.ffn} * hidden / model.hidden);
+  result.ffn = std::max<std::int64_t>(1, (ffn + granule / 2) / granule) * granule;
+  result.name = fmt::format("{} at width {}", model.name, hidden);
+  return result;
 }
 
 ParameterCount parameters_of(const ModelConfig& model) {

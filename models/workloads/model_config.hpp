@@ -46,6 +46,10 @@ struct ModelConfig {
 /// Returns the window of a layer, 0 if it sees all tokens.
 std::int64_t window_of(const ModelConfig& model, std::int64_t layer);
 
+/// Returns the model at another width: its head size, KV heads and the MLP's ratio are kept, the MLP's width to a
+/// multiple of `granule`. Throws std::domain_error for a width that is no whole number of its heads.
+ModelConfig at_width(const ModelConfig& model, std::int64_t hidden, std::int64_t granule);
+
 /// Parameters by part of the model.
 struct ParameterCount {
   std::int64_t embedding = 0;  ///< tokens and learned positions

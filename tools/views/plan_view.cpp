@@ -179,6 +179,10 @@ std::string describe(const model::Plan& plan, int top) {
   text += plan.model_name.empty() ? plan.machine_name
                                   : fmt::format("{} on {}", plan.model_name, plan.machine_name);
   text += "\n";
+  if (plan.scenario.cost_model != model::CostModel::profile) {
+    text += fmt::format("priced by {}: {}\n", name_of(plan.scenario.cost_model),
+                        meaning_of(plan.scenario.cost_model));
+  }
   text += describe_notes(plan.notes);
   const std::optional<model::ErrorBand> band = plan.band;
   if (!plan.model_name.empty()) describe_layouts(plan, text);
@@ -210,6 +214,7 @@ Value to_value(const model::Plan& plan) {
                                 {"name", plan.scenario.name},
                                 {"machine", plan.machine_name},
                                 {"model", plan.model_name},
+                                {"cost_model", name_of(plan.scenario.cost_model)},
                                 {"fits", !plan.layouts.empty()},
                                 {"space", plan.count.space},
                                 {"simulated", plan.count.simulated},

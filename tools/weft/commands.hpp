@@ -43,6 +43,7 @@ struct Pinned {
   std::vector<std::string> knobs;  ///< "chunks=8"
   std::optional<std::string> layout;
   std::optional<std::string> fidelity;
+  std::optional<std::string> cost_model;
 };
 
 struct SimulateOptions {
@@ -76,7 +77,7 @@ struct CompareOptions {
 };
 ExitCode compare(const CompareOptions& options, Context& context);
 
-/// Where the verdict of a boundary scenario flips along an axis.
+/// Where the verdict of a boundary's or model's scenario flips along an axis.
 ExitCode break_even(const model::Scenario& scenario, const std::string& axis, Context& context);
 
 struct CheckOptions {
@@ -162,8 +163,13 @@ struct DiffOptions {
 };
 ExitCode diff(const DiffOptions& options, Context& context);
 
+/// What `weft published` was asked.
+struct PublishedOptions {
+  std::optional<std::string> markdown;  ///< file
+  std::string only;                     ///< rows whose name contains this
+};
 /// Predictions beside published figures.
-ExitCode published(Context& context);
+ExitCode published(const PublishedOptions& options, Context& context);
 
 ExitCode version(Context& context);
 

@@ -74,10 +74,16 @@ ExitCode break_even(const model::Scenario& scenario, const std::string& axis, Co
       flips.push(std::move(pair));
     }
     Value object = Value::object({{"schema", "weft.break_even/1"}, {"axis", axis}});
+    if (!found.layout.empty()) object.set("layout", found.layout);
     object.set("verdicts", std::move(verdicts)).set("flips", std::move(flips));
+    Value left_out = Value::array();
+    for (const model::LeftOut& each : found.left_out)
+      left_out.push(Value::object({{"value", each.value}, {"reason", each.reason}}));
+    object.set("left_out", std::move(left_out));
     context.out << config::to_json(object);
     return ExitCode::ok;
   }
+  if (!found.layout.empty()) context.out << fmt::format("in the layout {}\n", found.layout);
   context.out << fmt::format("{:>10}  {:<28} {:>12} {:>12} {:>6}\n", axis, "pick", "unfused",
                              "picked", "gain");
   for (const model::Verdict& each : found.verdicts) {
@@ -93,7 +99,11 @@ ExitCode break_even(const model::Scenario& scenario, const std::string& axis, Co
                                flip.after.overlap ? "overlap" : "do not overlap", flip.after.value,
                                flip.after.schedule);
   }
-  if (found.flips.empty()) {
+  for (const model::LeftOut& each : found.left_out)
+    context.out << fmt::format("{:>10}  left out: {}\n", each.value, each.reason);
+  if (found.verdicts.empty()) {
+    context.out << "nothing could be planned over the whole range\n";
+  } else if (found.flips.empty()) {
     context.out << fmt::format("the verdict is the same over the whole range: {}\n",
                                found.verdicts.front().overlap ? "overlap" : "do not overlap");
   }

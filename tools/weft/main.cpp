@@ -43,6 +43,9 @@ void add_pins(CLI::App& command, Pinned& pinned) {
   command.add_option("--layout", pinned.layout,
                      "Fix the layout: tp=8, 'tp=8 sp', 'tp=16 sp scattered', or search");
   command.add_option("--fidelity", pinned.fidelity, "ideal, alpha_beta or contended");
+  command.add_option("--cost-model", pinned.cost_model,
+                     "Whose numbers price the library's collectives: profile, nccl_tuner, "
+                     "nccl_symmetric or flashoverlap");
 }
 
 struct Arguments {
@@ -62,6 +65,7 @@ struct Arguments {
   DiffOptions diff;
   ExportOptions export_file;
   DoctorOptions doctor;
+  PublishedOptions published;
   std::string shell;
 };
 
@@ -200,7 +204,11 @@ void describe(CLI::App& app, Arguments& a) {
   diff->add_option("--steps", a.diff.steps,
                    "How many runs of the scenario the trace holds: times are compared too")
       ->check(CLI::PositiveNumber);
-  app.add_subcommand("published", "Set predictions beside figures that others published");
+  CLI::App* published =
+      app.add_subcommand("published", "Set predictions beside figures that others published");
+  published->add_option("--markdown", a.published.markdown,
+                        "Also write the comparison to this file");
+  published->add_option("--only", a.published.only, "Only rows whose name contains this");
   app.add_subcommand("version", "Print version, commit and build");
   CLI::App* completion =
       app.add_subcommand("completion", "Print a completion script: source <(weft completion bash)");
@@ -295,7 +303,7 @@ ExitCode run(const CLI::App& app, const Arguments& a, Context& context) {
   if (app.got_subcommand("machines")) return machines(a.machines, context);
   if (app.got_subcommand("fit")) return fit(a.fit, context);
   if (app.got_subcommand("accuracy")) return accuracy(a.accuracy, context);
-  if (app.got_subcommand("published")) return published(context);
+  if (app.got_subcommand("published")) return published(a.published, context);
   if (app.got_subcommand("schema")) return schema(a.schema, context);
   if (app.got_subcommand("export")) return export_file(a.export_file, context);
   if (app.got_subcommand("doctor")) return doctor(a.doctor, context);

@@ -84,6 +84,17 @@ model::Scenario load_scenario(const std::string& file, const Pinned& pinned,
                                    *pinned.fidelity));
     }
   }
+  if (pinned.cost_model) {
+    std::vector<std::string_view> names;
+    for (const model::CostModel each : model::every_cost_model) {
+      names.push_back(name_of(each));
+      if (name_of(each) == *pinned.cost_model) scenario.cost_model = each;
+    }
+    if (name_of(scenario.cost_model) != *pinned.cost_model) {
+      throw UsageError(fmt::format("there is no cost model \"{}\" ({})", *pinned.cost_model,
+                                   fmt::join(names, ", ")));
+    }
+  }
   return scenario;
 }
 
