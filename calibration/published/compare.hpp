@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calibration/published/rows.hpp"
@@ -11,33 +12,39 @@
 
 namespace weft::calibration {
 
+enum class PublishedGroup : std::uint8_t { overlap, collective, product };
+
 struct PublishedRow {
+  PublishedGroup group = PublishedGroup::overlap;
   std::string what;       ///< system, operation, machine and shape
   std::string published;  ///< as its source gives it
   std::string predicted;
   double error = 0;          ///< predicted over published, less one
   std::optional<bool> sign;  ///< win or loss right; none: not stated, or within 5 %
+  std::string baseline;      ///< what the system's own model says; empty: it has none
   std::string assumed;
   std::string source;
+  bool machine_stated = true;
 };
-
-struct PublishedReport {
-  std::vector<PublishedRow> rows;
-  int signs = 0,
-      right = 0;  ///< rows whose published difference exceeds 5 %, and those with the right sign
-  double median_error = 0;  ///< of the magnitudes
-};
-
-/// Predicts every row. `machines`: the folder of machine files.
-[[nodiscard]] PublishedReport compare_published(const std::string& machines,
-                                                const config::SearchPath& search_path);
 
 /// Bus bandwidth of an NVLS all-reduce of 2 GiB by GPU count 4 .. 8 on 8 H100, with ring's beside it, in GB/s.
 struct NvlsPoint {
   int ranks = 0;
   double published = 0, predicted = 0, ring = 0;
 };
-[[nodiscard]] std::vector<NvlsPoint> compare_nvls(const std::string& machines,
-                                                  const config::SearchPath& search_path);
+
+struct PublishedReport {
+  std::vector<PublishedRow> rows;
+  std::vector<NvlsPoint> nvls;
+  int signs = 0,
+      right = 0;  ///< rows whose published difference exceeds 5 %, and those with the right sign
+  double median_error = 0;   ///< of the magnitudes
+  double median_stated = 0;  ///< of those whose machine is fully stated
+};
+
+/// Predicts every row, or those whose name contains `only`. `machines`: the folder of machine files.
+[[nodiscard]] PublishedReport compare_published(const std::string& machines,
+                                                const config::SearchPath& search_path,
+                                                std::string_view only = {});
 
 }  // namespace weft::calibration
