@@ -175,9 +175,9 @@ std::string baseline_of(const PublishedCollective& row, const model::CollectiveP
   const Bytes message = Bytes::from(row.bytes);
   if (row.way == PublishedWay::copy_engine) return "";
   if (row.way == PublishedWay::symmetric) {
-    const bool shards = row.op != CollectiveOp::all_reduce;
+    const bool of_shards = row.op != CollectiveOp::all_reduce;
     const auto pick = model::nccl_symmetric_pick(model::NcclGeneration::hopper, row.op, row.ranks,
-                                                 shards ? row.bytes / row.ranks : row.bytes,
+                                                 of_shards ? row.bytes / row.ranks : row.bytes,
                                                  site.fabric.switch_reduces);
     return pick ? fmt::format("its symmetric model {:.1f} us", pick->time_us) : "";
   }
