@@ -12,6 +12,7 @@
 #include "models/schedules/delivery.hpp"
 #include "models/schedules/fused.hpp"
 #include "models/schedules/registry.hpp"
+#include "tests/models/schedules/choices.hpp"
 #include "tests/models/schedules/moved_bytes.hpp"
 #include "tests/models/schedules/sites.hpp"
 
@@ -34,22 +35,12 @@ Boundary boundary_of(BoundaryKind kind) {
   return make_boundary(kind, {2048, 1024, 1024}, {}, 4);
 }
 
-ScheduleChoice choice_of(const std::string& name) {
-  const Schedule* schedule = find_schedule(name);
-  return {schedule, Knobs(schedule->info().knobs)};
-}
-
 ScheduleChoice nccl(const std::string& name, const std::string& value,
                     const char* registered = "no") {
   ScheduleChoice choice = choice_of("nccl.serial");
   choice.knobs.set("registered", std::string(registered));
   choice.knobs.set(name, value);
   return choice;
-}
-
-std::vector<std::string> refusals_of(const ScheduleChoice& choice, const Boundary& boundary,
-                                     const Site& site) {
-  return choice.schedule->refusals(boundary, choice.knobs, site);
 }
 
 std::vector<sim::Message> messages_of(const sim::Program& program) {

@@ -14,6 +14,7 @@
 #include "models/schedules/example.hpp"
 #include "models/schedules/published/te_rules.hpp"
 #include "models/schedules/registry.hpp"
+#include "tests/models/schedules/choices.hpp"
 #include "tests/models/schedules/sites.hpp"
 
 namespace weft::model {
@@ -25,23 +26,6 @@ using testing::IsEmpty;
 
 Boundary boundary_of(BoundaryKind kind, int ranks) {
   return make_boundary(kind, {512L * ranks, 2048, 2048}, {}, ranks);
-}
-
-struct Set {
-  std::string name;
-  KnobValue value;
-};
-
-ScheduleChoice choice_of(const std::string& name, const std::vector<Set>& knobs = {}) {
-  const Schedule* schedule = find_schedule(name);
-  ScheduleChoice choice{schedule, Knobs(schedule->info().knobs)};
-  for (const Set& each : knobs) choice.knobs.set(each.name, each.value);
-  return choice;
-}
-
-std::vector<std::string> refusals_of(const ScheduleChoice& choice, const Boundary& boundary,
-                                     const Site& site) {
-  return choice.schedule->refusals(boundary, choice.knobs, site);
 }
 
 // The calls of one kind that rank 0's host makes, in order.
