@@ -100,19 +100,23 @@ function(weft_executable name)
   set_property(GLOBAL APPEND PROPERTY WEFT_PROGRAMS ${name})
 endfunction()
 
-# weft_test(<name> [WHOLE] SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT seconds])
+# weft_test(<name> [WHOLE] SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT seconds] [COST n])
 #
 # A GoogleTest program test_<name>; every TEST is a ctest of its own (with WHOLE or WEFT_WHOLE_TESTS
 # the program is one), run from the root of the tree (so that "configs/..." is a path) and labelled
-# <name>[.label...]. Temporary files: testing::TempDir(). The label `threads` is for the tests that
+# <name>[.label...]. Temporary files: testing::TempDir(). COST says about how long it takes, so that
+# long programs begin first. The label `threads` is for the tests that
 # also run under ThreadSanitizer.
 function(weft_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT;COST" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "weft_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
+  endif()
+  if(NOT arg_COST)
+    set(arg_COST 1)
   endif()
   set(target test_${name})
   add_executable(${target} ${arg_SOURCES})
@@ -133,7 +137,7 @@ function(weft_test name)
   if(arg_WHOLE OR WEFT_WHOLE_TESTS)
     # Hundreds of short tests: to start a process for each would take most of their time.
     add_test(NAME ${name} COMMAND ${target} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
   else()
     gtest_discover_tests(
       ${target}
