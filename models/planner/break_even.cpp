@@ -152,7 +152,7 @@ class Walk {
 Range range_of(const BoundaryScenario& boundary, BreakEvenAxis axis,
                const config::SearchPath& search_path) {
   const std::int64_t ranks = boundary.ranks;
-  if (axis == BreakEvenAxis::tokens) return {step_rows * ranks, most_tokens, step_rows * ranks};
+  if (axis == BreakEvenAxis::tokens) return {ranks, most_tokens, ranks};
   if (axis == BreakEvenAxis::hidden) return {step_hidden, most_hidden, step_hidden};
   const Ground ground = read_ground(boundary.machine, boundary.profile, search_path);
   const std::int64_t devices = topology::devices_per_node(ground.machine);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/planner/comparison.hpp"
 
+#include <exception>
+
 #include <fmt/format.h>
 
 #include "configs/reader/error.hpp"
@@ -44,7 +46,13 @@ Comparison compare(const Scenario& scenario, const std::vector<std::string>& sch
   const Ground ground = read_ground(wanted->machine, wanted->profile, search_path);
   Comparison comparison;
   comparison.machine_name = ground.machine.name;
-  comparison.boundary = make_boundary(wanted->kind, wanted->global, wanted->format, wanted->ranks);
+  try {
+    comparison.boundary =
+        make_boundary(wanted->kind, wanted->global, wanted->format, wanted->ranks);
+  } catch (const std::exception& error) {
+    throw config::ConfigErrors(
+        config::ConfigError{scenario.file, 0, 0, "/boundary", error.what(), ""});
+  }
   const auto places = wanted->order == RankOrder::packed
                           ? topology::packed_places(ground.machine, wanted->ranks)
                           : topology::scattered_places(ground.machine, wanted->ranks);
