@@ -53,7 +53,9 @@ std::string to_markdown(const PublishedReport& report) {
       "# Predictions beside published figures\n\n"
       "Written by `weft published --markdown FILE`; a test writes it again and compares. Machines "
       "and profiles are the\n"
-      "shipped ones, the same for every row; no constant is fitted to a row. Speed-ups are of "
+      "shipped ones, the same for every row; no constant is fitted to a row, save that\n"
+      "peer copies of the H100 are what its profile was given. A row takes its schedule's best "
+      "knobs. Speed-ups are of "
       "unfused over fused; of a row\n"
       "with two times both are compared, too.\n\n{}.\n",
       headline(report));
