@@ -74,6 +74,12 @@ TEST_F(Command, DoesNotOverwriteWhatItReads) {
   EXPECT_EQ(text_of(folder_ / "s.json"), before);
 }
 
+TEST_F(Command, NoSampleIsNoAccuracy) {
+  const Ran ran = weft("accuracy configs/scenarios");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("there is no sample there"));
+}
+
 TEST_F(Command, SaysWhereWhatOnlyTheMachineRefusesIsWritten) {
   write("s.json",
         R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "ag_gemm",

@@ -40,6 +40,9 @@ ExitCode accuracy(const AccuracyOptions& options, Context& context) {
       model::load_profile(config_file("profiles", options.profile, context));
   const calibration::Evidence evidence =
       calibration::Evidence::load({options.samples.begin(), options.samples.end()});
+  if (evidence.gpus().empty()) {
+    throw UsageError("there is no sample there: files end in .jsonl, .jsonl.gz or .csv");
+  }
   const calibration::ReportOptions asked{
       .split = options.final ? calibration::Split::final : calibration::Split::loo,
       .against = options.against,
