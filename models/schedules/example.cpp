@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/schedules/example.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace weft::model {
@@ -9,9 +11,17 @@ Boundary with_wgrad(Boundary boundary, Relation relation) {
   Operator wgrad = boundary.operators.front();
   wgrad.name = "wgrad";
   wgrad.pass = Pass::wgrad;
-  boundary.operators.push_back(std::move(wgrad));
+  // Operators are launched as they stand: beside a gather goes what stands before its consumer.
+  const bool first =
+      relation == Relation::independent &&
+      std::any_of(boundary.pairs.begin(), boundary.pairs.end(),
+                  [](const Pairing& pair) { return pair.relation == Relation::consumes; });
+  for (Pairing& pair : boundary.pairs) pair.op += first ? 1 : 0;
+  const std::size_t place = first ? 0 : boundary.operators.size();
+  boundary.operators.insert(boundary.operators.begin() + static_cast<std::ptrdiff_t>(place),
+                            std::move(wgrad));
   for (std::size_t c = 0; c < boundary.collectives.size(); ++c)
-    boundary.pairs.push_back({c, boundary.operators.size() - 1, relation});
+    boundary.pairs.push_back({c, place, relation});
   return boundary;
 }
 
@@ -29,6 +39,15 @@ std::vector<Boundary> example_boundaries(const MatmulShape& global, int ranks) {
   fp8.element = DType::fp8_e4m3;
   all.push_back(make_boundary(BoundaryKind::ag_gemm, global, fp8, ranks));
   return all;
+}
+
+std::optional<Boundary> example_of(const Schedule& schedule, const MatmulShape& global,
+                                   const Site& site) {
+  const Knobs knobs(schedule.info().knobs);
+  for (Boundary& boundary : example_boundaries(global, site.ranks())) {
+    if (schedule.refusals(boundary, knobs, site).empty()) return std::move(boundary);
+  }
+  return std::nullopt;
 }
 
 }  // namespace weft::model

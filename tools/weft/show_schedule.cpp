@@ -35,24 +35,22 @@ std::string show_schedule(const model::Schedule& schedule, Context& context) {
     const int ranks = std::string_view(name) == "h200x8x2" ? 16 : 8;
     const model::Site site = model::make_site(ground.machine, ground.profile,
                                               topology::packed_places(ground.machine, ranks));
-    for (const model::Boundary& boundary :
-         model::example_boundaries({1024L * ranks, 8192, 8192}, ranks)) {
-      if (!schedule.refusals(boundary, knobs, site).empty()) continue;
-      const model::ScheduleChoice choice{&schedule, schedule.normalised(boundary, knobs, site)};
-      const sim::Program program = model::boundary_program(boundary, choice, site);
-      LaneSink lanes(site.built.machine, program);
-      sim::RecordSink* sink = &lanes;
-      static_cast<void>(sim::run(site.built.machine, program, {effects, {}}, {&sink, 1}));
-      const model::Schedule* serial = model::find_schedule("serial");
-      const Duration unfused =
-          time_of(boundary, {serial, model::Knobs(serial->info().knobs)}, site, effects);
-      return fmt::format(
-          "\n  {} of {} x 8192 x 8192{} on {}: {}, unfused {}; it holds {} a rank\n{}",
-          boundary.name, 1024 * ranks, boundary.operators.size() > 1 ? " and a wgrad" : "",
-          ground.machine.name, time_of(boundary, choice, site, effects), unfused,
-          schedule.buffer_bytes(boundary, choice.knobs, site),
-          draw_timeline(lanes, {80, context.colour, 1}));
-    }
+    const auto boundary = model::example_of(schedule, {1024L * ranks, 8192, 8192}, site);
+    if (!boundary) continue;
+    const model::ScheduleChoice choice{&schedule, schedule.normalised(*boundary, knobs, site)};
+    const sim::Program program = model::boundary_program(*boundary, choice, site);
+    LaneSink lanes(site.built.machine, program);
+    sim::RecordSink* sink = &lanes;
+    static_cast<void>(sim::run(site.built.machine, program, {effects, {}}, {&sink, 1}));
+    const model::Schedule* serial = model::find_schedule("serial");
+    const Duration unfused =
+        time_of(*boundary, {serial, model::Knobs(serial->info().knobs)}, site, effects);
+    return fmt::format("\n  {} of {} x 8192 x 8192{} on {}: {}, unfused {}; it holds {} a rank\n{}",
+                       boundary->name, 1024 * ranks,
+                       boundary->operators.size() > 1 ? " and a wgrad" : "", ground.machine.name,
+                       time_of(*boundary, choice, site, effects), unfused,
+                       schedule.buffer_bytes(*boundary, choice.knobs, site),
+                       draw_timeline(lanes, {80, context.colour, 1}));
   }
   return "\n  no example here: no shipped machine has what it needs\n";
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ascend MC2: a product of the AI cores and a collective of the HCCL server, which runs turn t of the communication
-// while the cores compute turn t-1 (or t+1). Turns cut M; the local block of an all-gather comes first. The server is
-// an engine of its own (a CCU; an AICPU that drives SDMA before): no AI core communicates.
+// while the cores compute turn t-1 (or t+1). Turns cut M; the local block of an all-gather comes first. A turn of an
+// all-reduce scatters its sums, meets and gathers them before the next turn does. The server is an engine of its own (a
+// CCU; an AICPU that drives SDMA before): no AI core communicates.
 #include <memory>
 
 #include <fmt/format.h>
@@ -66,13 +67,29 @@ class Mc2Matmul final : public PairSchedule {
   }
   std::vector<Transfer> moves(const FusedView& view, const Knobs& knobs,
                               const Site&) const override {
-    return direct_transfers(view, turns(view, knobs));
+    const ChunkPlan plan = turns(view, knobs);
+    std::vector<Transfer> all = direct_transfers(view, plan);
+    if (op_ != CollectiveOp::all_reduce) return all;
+    // Sums go back turn by turn, not once all turns are in.
+    std::erase_if(all, [](const Transfer& each) { return each.kind == Transfer::Kind::gather; });
+    for (int turn = 0; turn < plan.size(); ++turn) {
+      for (const Piece& piece : plan.pieces(0, turn)) {
+        for (int to = 0; to < plan.ranks(); ++to) {
+          if (to == piece.owner) continue;
+          all.push_back({Transfer::Kind::gather, piece.owner, to, view.block(piece), {}, turn, 1});
+        }
+      }
+    }
+    return all;
   }
   void emit(const FusedView& view, const Knobs& knobs, std::string_view label,
             LayerProgram& program) const override {
     GraphWriter graph(view, label, program);
     const ChunkPlan plan = turns(view, knobs);
-    const RankSignals ready = graph.signals(), done = graph.signals(), summed = graph.signals();
+    const bool both_ways = view.collective.op == CollectiveOp::all_reduce;
+    const RankSignals ready = graph.signals(), done = graph.signals();
+    std::vector<RankSignals> summed;  // [turn]: every rank's part of its rows is in
+    for (int turn = 0; both_ways && turn < plan.size(); ++turn) summed.push_back(graph.signals());
     for (int rank = 0; rank < graph.ranks(); ++rank) {
       const sim::StreamId cores = graph.compute(rank), server = graph.communication(rank);
       graph.barrier(rank, server, ready);
@@ -86,16 +103,13 @@ class Mc2Matmul final : public PairSchedule {
           graph.product(rank, cores, {rows_of(view, plan, rank, turn)}, turn);
           graph.join(rank, server, cores, turn);
           communicate(graph, plan, rank, turn);
+          // The server adds as it writes; a turn's sums go back under the next turn's product.
+          if (!both_ways) continue;
+          graph.barrier(rank, server, summed[static_cast<std::size_t>(turn)], turn);
+          bring(graph, plan, rank, turn);
         }
       }
       graph.barrier(rank, server, done, plan.size() - 1);
-      if (view.collective.op != CollectiveOp::all_reduce) continue;
-      // The server adds as it writes; the sums go back once all are in.
-      for (int step = 1; step < graph.ranks(); ++step) {
-        const int owner = graph.peer(rank, step);
-        graph.copy(rank, server, owner, rank, graph.shard_bytes(owner), plan.size(), server_kind);
-      }
-      graph.barrier(rank, server, summed, plan.size());
     }
   }
   Duration compute_bound(const FusedView& view, const Knobs& knobs,
@@ -139,14 +153,19 @@ class Mc2Matmul final : public PairSchedule {
           graph.copy(rank, server, rank, to, view.bytes(view.exchanged(rank, piece.rows, to)), turn,
                      server_kind);
         }
-      } else if (piece.owner != rank) {
-        const Bytes bytes = view.bytes(view.block(piece));
-        if (view.gathers) {
-          graph.copy(rank, server, piece.owner, rank, bytes, turn, server_kind);
-        } else {
-          graph.copy(rank, server, rank, piece.owner, bytes, turn, server_kind);
-        }
+      } else if (!view.gathers && piece.owner != rank) {
+        graph.copy(rank, server, rank, piece.owner, view.bytes(view.block(piece)), turn,
+                   server_kind);
       }
+    }
+    if (view.gathers) bring(graph, plan, rank, turn);
+  }
+  // What the rank needs of a turn's rows, from their owners.
+  static void bring(GraphWriter& graph, const ChunkPlan& plan, int rank, int turn) {
+    for (const Piece& piece : plan.pieces(rank, turn)) {
+      if (piece.owner == rank) continue;
+      graph.copy(rank, graph.communication(rank), piece.owner, rank,
+                 graph.view().bytes(graph.view().block(piece)), turn, server_kind);
     }
   }
 

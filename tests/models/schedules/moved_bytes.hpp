@@ -22,12 +22,14 @@ class MovedBytes {
     for (const sim::HostThread& thread : program.threads) add(thread.commands);
   }
 
-  /// Bytes over the links between each rank's device and the switch of that name.
-  [[nodiscard]] std::vector<PortBytes> ports(const std::string& fabric_switch) const {
+  /// Bytes over the links that leave each rank's device, and over those that enter it.
+  [[nodiscard]] std::vector<PortBytes> ports() const {
     std::vector<PortBytes> ports;
     for (const sim::Rank& rank : machine_.ranks) {
       const std::string& device = machine_.device(rank.device).name;
-      ports.push_back({over(device + "->" + fabric_switch), over(fabric_switch + "->" + device)});
+      ports.push_back(
+          {over([&](const std::string& link) { return link.starts_with(device + "->"); }),
+           over([&](const std::string& link) { return link.ends_with("->" + device); })});
     }
     return ports;
   }
@@ -97,12 +99,14 @@ class MovedBytes {
     }
   }
 
-  Bytes over(const std::string& name) const {
+  template <class Of>
+  Bytes over(Of&& of) const {
+    Bytes sum;
     for (std::size_t link = 0; link < links_.size(); ++link) {
-      if (machine_.links[link].name == name)
-        return Bytes::from(narrow(links_[link].whole / links_[link].denominator));
+      if (of(machine_.links[link].name))
+        sum += Bytes::from(narrow(links_[link].whole / links_[link].denominator));
     }
-    return {};
+    return sum;
   }
 
   const sim::Machine& machine_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tells each published schedule from the others, read off its program or its run.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <variant>
@@ -365,23 +366,50 @@ TEST(CublasMp, NoOverlapIsTheSerialProgram) {
       boundary_program(boundary, choice_of("serial"), site));
 }
 
-// Laws that hold wherever a schedule runs hold on the boundaries with work beside the pair, too.
-TEST(EverySchedule, DeliversBesideOtherWork) {
-  for (const char* machine : {"h200x8.json", "a100x8.json", "l20x8.json", "ascend910x8.json"}) {
+// `weft schedules NAME` draws a schedule on the first example that it takes: what overlaps shows there.
+TEST(EverySchedule, ShowsItsOverlapInItsExample) {
+  std::set<std::string> shown;
+  for (const char* machine : {"h200x8.json", "a100x8.json", "ascend910x8.json"}) {
     const Site site = test_site(machine, 8);
-    std::vector<Boundary> boundaries = example_boundaries({2048, 512, 512}, 8);
-    // The last is in FP8, which only the first machine multiplies.
-    if (std::string(machine) != "h200x8.json") boundaries.pop_back();
-    for (const Boundary& boundary : boundaries) {
-      for (const Schedule* schedule : all_schedules()) {
-        const Knobs knobs(schedule->info().knobs);
-        if (!schedule->refusals(boundary, knobs, site).empty()) continue;
-        SCOPED_TRACE(boundary.name + " " + schedule->info().name);
-        const auto transfers = schedule->transfers(boundary, knobs, site);
-        for (std::size_t c = 0; c < transfers.size(); ++c)
-          EXPECT_THAT(delivery_faults(boundary.collectives[c], transfers[c]), IsEmpty());
-        EXPECT_GT(time_of({schedule, knobs}, boundary, site), Duration());
-      }
+    for (const Schedule* schedule : all_schedules()) {
+      Knobs knobs(schedule->info().knobs);
+      if (!schedule->overlaps(knobs) || shown.contains(schedule->info().name)) continue;
+      const auto boundary = example_of(*schedule, {8192, 8192, 8192}, site);
+      if (!boundary) continue;
+      shown.insert(schedule->info().name);
+      knobs = schedule->normalised(*boundary, knobs, site);
+      const Figures figures = evaluate(*boundary, {schedule, knobs}, site, {});
+      const Duration compute = figures.schedule_compute_only,
+                     communication = figures.schedule_communication_only;
+      EXPECT_LT(figures.overlapped, compute + communication - std::min(compute, communication) / 10)
+          << schedule->info().name << ": " << compute.ps() << " and " << communication.ps();
+    }
+  }
+  for (const Schedule* schedule : all_schedules()) {
+    EXPECT_EQ(shown.contains(schedule->info().name),
+              schedule->overlaps(Knobs(schedule->info().knobs)))
+        << schedule->info().name;
+  }
+}
+
+// The server sends the sums of a turn back while the cores compute the next: it does not keep them all for one
+// gather at the end.
+TEST(Mc2, AllReducesATurnUnderTheNextTurnsProduct) {
+  const Site site = test_site("ascend910x8.json", 4);
+  const Boundary boundary = make_boundary(BoundaryKind::gemm_ar, {2048, 1024, 4096}, {}, 4);
+  const ScheduleChoice choice = choice_of("mc2.matmul_all_reduce");
+  const sim::Program program = boundary_program(boundary, choice, site);
+  // Copies of rank 0 by turn: to the three peers, then from them, and the next turn after that.
+  const std::vector<sim::Copy> copies = calls_of<sim::Copy>(program);
+  ASSERT_EQ(copies.size(), 4U * 6U);
+  std::size_t copy = 0;
+  for (int turn = 0; turn < 4; ++turn) {
+    for (int i = 0; i < 6; ++i, ++copy) {
+      const int peer = (i % 3) + 1;
+      EXPECT_EQ(copies[copy].route, i < 3 ? site.built.unicast[0][static_cast<std::size_t>(peer)]
+                                          : site.built.unicast[static_cast<std::size_t>(peer)][0])
+          << turn << " " << i;
+      EXPECT_EQ(copies[copy].bytes * 16, boundary.collectives.front().message);
     }
   }
 }
