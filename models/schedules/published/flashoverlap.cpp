@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FlashOverlap: one product that is not persistent; its tiles are reordered so that the tiles of some waves, a group,
-// lie together, and bump the group's counter as they end. On a second stream, for each group, a kernel of one thread
-// spins until the counter is full, and NCCL sends the group. Two SMs are budgeted to the collectives.
+// lie together, and bump the group's counter as they end. On a second stream, of higher priority, for each group a
+// kernel of one thread spins until the counter is full, and NCCL sends the group: as it comes, with its own channels and
+// its own choice for the group's size (src/overlap_impl.cu: ncclCommInitRank without a configuration). The two SMs that
+// its tuner counts off are an estimate of what the product loses: they cut the waves, and bind nobody.
 //
 // How many waves each group has is a composition of the waves; its own predictor orders them
 // (models/cost/flashoverlap_predictor.hpp), and the best of them are simulated. Putting the rows back in order is
@@ -24,7 +26,7 @@
 namespace weft::model {
 namespace {
 
-constexpr std::int64_t budgeted_sms = 2;
+constexpr std::int64_t budgeted_sms = 2;  // tune/search.py: sm_count - 2
 constexpr std::int64_t alignment = 128;
 
 // "1-2-3": waves of each group; none for what is no such list.
@@ -65,7 +67,9 @@ class FlashOverlap final : public PairSchedule {
         .order = "tiles in the order of their waves, reordered so that a group is contiguous",
         .edges =
             "a counter a group that every tile bumps; a one-thread kernel spins on it before NCCL",
-        .resources = "the product's CTAs leave their SMs tile by tile; two SMs for NCCL",
+        .resources =
+            "the product's CTAs leave their SMs tile by tile, and NCCL's channels take those that "
+            "they need; its tuner counts on two",
         .buffers = "the product's output in the order of its groups",
         .rules = {"Ampere or Ada (sm_80, 86, 89)", "M and N divide by 128",
                   "the groups' waves sum to ceil(tiles / (SMs - 2))"}};
@@ -124,13 +128,14 @@ class FlashOverlap final : public PairSchedule {
     // A group is a run of tiles; as index sets its rows are the same on every rank, so that runs of columns do.
     std::vector<Transfer> all;
     const auto groups = tiles_of_groups(view, knobs, site);
+    const std::vector<Bytes> bytes = bytes_of_groups(view, groups);
     std::int64_t tiles = 0, done = 0;
     for (const std::int64_t group : groups) tiles += group;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const std::int64_t columns = view.collective.extent.columns;
       const RowRange part{columns * done / tiles, columns * (done + groups[g]) / tiles};
       done += groups[g];
-      const auto own = part_transfers(view, site, collective_of(view, site).algorithm, part,
+      const auto own = part_transfers(view, site, nccl(view, site, bytes[g]).algorithm, part,
                                       static_cast<int>(g));
       all.insert(all.end(), own.begin(), own.end());
     }
@@ -162,10 +167,7 @@ class FlashOverlap final : public PairSchedule {
       const sim::KernelWriter kernel = write_flagged(graph, rank, label, shape, cost, parts);
       launch_product(graph, rank, label, kernel.id());
     }
-    const CollectiveCost collective = collective_of(view, site);
-    std::int64_t tiles = 0;
-    for (const std::int64_t group : groups) tiles += group;
-    Bytes sent;
+    const std::vector<Bytes> bytes = bytes_of_groups(view, groups);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       std::vector<sim::StreamId> streams;
       for (int rank = 0; rank < graph.ranks(); ++rank) {
@@ -174,12 +176,7 @@ class FlashOverlap final : public PairSchedule {
                           static_cast<std::uint64_t>(groups[g]), static_cast<int>(g));
         program.tag(rank, static_cast<int>(g), sim::Purpose::communication);
       }
-      const Bytes bytes =
-          g + 1 == groups.size()
-              ? view.collective.message - sent
-              : Bytes::from(narrow(Int128{view.collective.message.count()} * groups[g] / tiles));
-      sent += bytes;
-      program.collective(collective, bytes, view.collective.name, streams);
+      program.collective(nccl(view, site, bytes[g]), bytes[g], view.collective.name, streams);
     }
   }
   Duration compute_bound(const FusedView& view, const Knobs&, const Site& site) const override {
@@ -193,17 +190,23 @@ class FlashOverlap final : public PairSchedule {
   static std::int64_t wave_count(const FusedView& view, const Site& site) {
     return divide_up(flagged_cost(view, site).tiles, site.sms(0).sms() - budgeted_sms);
   }
-  // NCCL on the two SMs that it is budgeted: no more CTAs, and no faster than two CTAs copy.
-  static CollectiveCost collective_of(const FusedView& view, const Site& site) {
-    const CollectiveProblem problem = problem_of(view.collective, site);
-    CollectiveCost cost = site.prices->library(problem, view.collective.message);
-    const Bandwidth reach = site.profile.sm_copy(CopyPath::to_peer).per_cta.value * budgeted_sms;
-    const std::int64_t busiest = std::max<std::int64_t>(1, cost.per_byte.egress);
-    cost.ctas = std::min<std::int64_t>(cost.ctas, budgeted_sms);
-    cost.rate_cap = std::min(
-        cost.rate_cap, Bandwidth::from_bytes_per_second(
-                           narrow(Int128{reach.bytes_per_second()} * cost.denominator / busiest)));
-    return cost;
+  static CollectiveCost nccl(const FusedView& view, const Site& site, Bytes message) {
+    return site.prices->library(problem_of(view.collective, site), message);
+  }
+  // What each group of tiles sends; the last the rest.
+  static std::vector<Bytes> bytes_of_groups(const FusedView& view,
+                                            const std::vector<std::int64_t>& groups) {
+    std::int64_t tiles = 0;
+    for (const std::int64_t group : groups) tiles += group;
+    const Bytes whole = view.collective.message;
+    std::vector<Bytes> bytes;
+    Bytes sent;
+    for (const std::int64_t group : groups) {
+      bytes.push_back(Bytes::from(narrow(Int128{whole.count()} * group / tiles)));
+      sent += bytes.back();
+    }
+    bytes.back() += whole - sent;
+    return bytes;
   }
   static std::vector<std::int64_t> tiles_of_groups(const FusedView& view, const Knobs& knobs,
                                                    const Site& site) {
@@ -232,13 +235,11 @@ class FlashOverlap final : public PairSchedule {
     problem.ranks = view.collective.group;
     problem.op = view.collective.op;
     problem.gemm = static_cast<double>(cost.time.ps()) / 1e12;
-    // The bandwidth curve that its tuner measures, taken from our price of the same transfers.
-    const CollectiveCost collective = collective_of(view, site);
+    // The bandwidth curve that its tuner measures (tune/bandwidth.py: NCCL alone), from our price of the same.
     const double both = problem.op == CollectiveOp::all_reduce ? 2 : 1;
     for (std::int64_t elements = 1 << 16; elements <= std::int64_t{1} << 32; elements *= 2) {
-      const double seconds =
-          static_cast<double>(collective.time(bytes_of(view.collective.format, elements)).ps()) /
-          1e12;
+      const Bytes bytes = bytes_of(view.collective.format, elements);
+      const double seconds = static_cast<double>(nccl(view, site, bytes).time(bytes).ps()) / 1e12;
       problem.bandwidth.emplace_back(static_cast<double>(elements),
                                      static_cast<double>(elements) * 2 * both *
                                          (problem.ranks - 1) / seconds / (1024. * 1024 * 1024));

@@ -309,6 +309,29 @@ TEST(FlashOverlap, SpinsOnceAGroupBeforeItsCollective) {
   EXPECT_THAT(refusals_of(choice, boundary, test_site("h200x8.json", 4)), Each(HasSubstr("sm_90")));
 }
 
+// NCCL is called as it is: each group goes with the channels and at the rate of the library's own choice. On its own
+// machine, where product and all-reduce take about as long, that wins.
+TEST(FlashOverlap, LeavesNcclItsChannelsAndWinsOnA100) {
+  const Site site = test_site("a100x8.json", 8);
+  const Boundary boundary = make_boundary(BoundaryKind::gemm_ar, {8192, 8192, 8 * 4096}, {}, 8);
+  const BoundaryCollective& collective = boundary.collectives.front();
+  SearchOptions options;
+  options.schedules = {"flashoverlap"};
+  const BoundarySearch found = search(boundary, site, {}, options);
+  const auto own = std::find_if(found.best.begin(), found.best.end(), [](const Candidate& each) {
+    return each.choice.schedule->info().name == "flashoverlap";
+  });
+  ASSERT_NE(own, found.best.end());
+  EXPECT_LT(own->figures.overlapped, found.serial.figures.overlapped);
+  const sim::Program program = boundary_program(boundary, own->choice, site);
+  ASSERT_GT(program.gangs.size(), 1U);
+  for (const sim::Kernel& kernel : program.kernels) {
+    if (!kernel.gang) continue;
+    const Bytes bytes = program.gangs[kernel.gang->value()].bytes;
+    EXPECT_EQ(kernel.ctas, site.prices->library(problem_of(collective, site), bytes).ctas);
+  }
+}
+
 TEST(Search, CountsWhatAPredictorNominated) {
   const Site site = test_site("a100x8.json", 4);
   const Boundary boundary = make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 4096}, {}, 4);
