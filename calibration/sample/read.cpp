@@ -59,7 +59,8 @@ Case read_case(StrictObject& object) {
   what.shape = object.optional_object({"shape", "extents of the product on one rank"}, read_shape);
   what.dtype = text(object, {"dtype", "type of the operands"});
   what.library = text(object, {"library", "weft, cublaslt, nccl or cuda"});
-  what.backend = text(object, {"backend", "host_link, virtual_ranks, nccl or peer_gpus"});
+  what.backend =
+      text(object, {"backend", "host_link, virtual_ranks, nccl, nccl_processes or peer_gpus"});
   what.transport = text(object, {"transport", "copy_engine, sm or library"});
   what.schedule = text(object, {"schedule", "serial, chunked or device_flag"});
   what.direction = text(object, {"direction", "to_device, to_host, both or device"});

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "kernels/memory/check.hpp"
 
@@ -17,8 +18,9 @@ struct Nccl::Table {
     char bytes[128];
   };
   using Communicator = void*;
-  static constexpr int bf16 = 9;  // ncclBfloat16
-  static constexpr int sum = 0;   // ncclSum
+  static constexpr int bf16 = 9;         // ncclBfloat16
+  static constexpr int sum = 0;          // ncclSum
+  static constexpr int in_progress = 7;  // ncclInProgress
 
   void* library = nullptr;
   int (*get_version)(int*) = nullptr;
@@ -26,6 +28,8 @@ struct Nccl::Table {
   int (*init_all)(Communicator*, int, const int*) = nullptr;
   int (*init_rank)(Communicator*, int, UniqueId, int) = nullptr;
   int (*destroy)(Communicator) = nullptr;
+  int (*abort)(Communicator) = nullptr;
+  int (*async_error)(Communicator, int*) = nullptr;
   const char* (*error_string)(int) = nullptr;
   int (*group_start)() = nullptr;
   int (*group_end)() = nullptr;
@@ -37,9 +41,20 @@ struct Nccl::Table {
   int (*send)(const void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
   int (*receive)(void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
 
+  // NCCL 2.27 and later; null before.
+  static constexpr int symmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
+  int (*memory_allocate)(void**, std::size_t) = nullptr;
+  int (*memory_free)(void*) = nullptr;
+  int (*window_register)(Communicator, void*, std::size_t, void**, int) = nullptr;
+  int (*window_deregister)(Communicator, void*) = nullptr;
+
+  template <typename Function>
+  void look_up(const char* symbol, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(library, symbol));
+  }
   template <typename Function>
   void load(const char* symbol, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(library, symbol));
+    look_up(symbol, function);
     if (function == nullptr) throw std::runtime_error(std::string("NCCL lacks ") + symbol);
   }
 
@@ -60,6 +75,8 @@ Nccl::Nccl() {
   table->load("ncclCommInitAll", table->init_all);
   table->load("ncclCommInitRank", table->init_rank);
   table->load("ncclCommDestroy", table->destroy);
+  table->load("ncclCommAbort", table->abort);
+  table->load("ncclCommGetAsyncError", table->async_error);
   table->load("ncclGetErrorString", table->error_string);
   table->load("ncclGroupStart", table->group_start);
   table->load("ncclGroupEnd", table->group_end);
@@ -68,6 +85,10 @@ Nccl::Nccl() {
   table->load("ncclAllReduce", table->all_reduce);
   table->load("ncclSend", table->send);
   table->load("ncclRecv", table->receive);
+  table->look_up("ncclMemAlloc", table->memory_allocate);
+  table->look_up("ncclMemFree", table->memory_free);
+  table->look_up("ncclCommWindowRegister", table->window_register);
+  table->look_up("ncclCommWindowDeregister", table->window_deregister);
   table_ = std::move(table);
 }
 
@@ -115,7 +136,53 @@ NcclGroup::NcclGroup(const Nccl& nccl, const NcclId& id, int ranks, int rank)
 }
 
 NcclGroup::~NcclGroup() {
-  for (void* communicator : communicators_) static_cast<void>(nccl_.table().destroy(communicator));
+  for (void* communicator : communicators_)
+    if (communicator != nullptr) static_cast<void>(nccl_.table().destroy(communicator));
+}
+
+std::byte* NcclGroup::allocate(std::size_t bytes) const {
+  if (nccl_.table().memory_allocate == nullptr || nccl_.table().window_register == nullptr)
+    throw std::runtime_error("this NCCL has no windows");
+  void* memory = nullptr;
+  nccl_.table().check(nccl_.table().memory_allocate(&memory, bytes), "ncclMemAlloc");
+  return static_cast<std::byte*>(memory);
+}
+
+void NcclGroup::free(std::byte* memory) const {
+  static_cast<void>(nccl_.table().memory_free(memory));
+}
+
+void* NcclGroup::open_window(int rank, std::byte* memory, std::size_t bytes) const {
+  void* window = nullptr;
+  nccl_.table().check(
+      nccl_.table().window_register(communicators_.at(static_cast<std::size_t>(rank)), memory,
+                                    bytes, &window, Nccl::Table::symmetric),
+      "ncclCommWindowRegister");
+  // NCCL calls it a success where the ranks share no addresses, and gives no window then.
+  if (window == nullptr)
+    throw std::runtime_error("NCCL maps no windows between these GPUs (see NCCL_WIN_ENABLE)");
+  return window;
+}
+
+void NcclGroup::close_window(int rank, void* window) const {
+  static_cast<void>(
+      nccl_.table().window_deregister(communicators_.at(static_cast<std::size_t>(rank)), window));
+}
+
+std::string NcclGroup::failure() const {
+  for (void* communicator : communicators_) {
+    int status = 0;
+    if (communicator == nullptr || nccl_.table().async_error(communicator, &status) != 0) continue;
+    if (status != 0 && status != Nccl::Table::in_progress)
+      return nccl_.table().error_string(status);
+  }
+  return {};
+}
+
+void NcclGroup::abort() {
+  for (void*& communicator : communicators_)
+    if (void* one = std::exchange(communicator, nullptr))
+      static_cast<void>(nccl_.table().abort(one));
 }
 
 void NcclGroup::enqueue(NcclOperation operation, std::int64_t bytes,

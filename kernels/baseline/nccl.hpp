@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -61,6 +62,19 @@ class NcclGroup {
   /// Enqueues a collective whose whole message is `bytes` on every rank of this process; shares are in
   /// the order of its ranks. Messages are cut evenly into ranks: `bytes` is a multiple of 2 * ranks.
   void enqueue(NcclOperation operation, std::int64_t bytes, const std::vector<Share>& shares) const;
+
+  /// Memory of the current device that a window can be opened on, and its return.
+  std::byte* allocate(std::size_t bytes) const;
+  void free(std::byte* memory) const;
+  /// Opens a window on a rank's memory; all ranks at the same time, each from a thread of its own.
+  void* open_window(int rank, std::byte* memory, std::size_t bytes) const;
+  /// Closes it, likewise.
+  void close_window(int rank, void* window) const;
+
+  /// What went wrong without anybody having called, e.g. a rank that is gone; empty where nothing did.
+  std::string failure() const;
+  /// Ends whatever the communicators' kernels wait for, and the communicators; from any thread, once.
+  void abort();
 
  private:
   const Nccl& nccl_;

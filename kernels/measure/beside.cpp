@@ -20,6 +20,13 @@ constexpr int kMostCtas = 1024;
 constexpr std::int64_t kPieceBytes = std::int64_t{8} << 20;
 /// Bytes a nanosecond of an all-reduce between two GPUs, generously: how many outlast a product.
 constexpr double kNcclBytesPerNs = 250.0;
+/// And between processes over loopback sockets.
+constexpr double kSocketBytesPerNs = 5.0;
+
+std::size_t next_rank(const Stage& stage) {
+  return static_cast<std::size_t>(stage.running().front() + 1) %
+         static_cast<std::size_t>(stage.memory().ranks());
+}
 
 TrafficKind kind_of(const std::string& name) {
   if (name == "spin") return TrafficKind::spin;
@@ -45,9 +52,9 @@ class Neighbour {
     if (by_engine_) {
       // Long enough to outlast the product at the engine's usual rates.
       const double host = stage.memory().backend() == Backend::peer_gpus ? 450.0 : 56.0;
-      const double rate = by_library_                        ? kNcclBytesPerNs
-                          : background.direction == "device" ? 2000.0
-                                                             : host;
+      const double nccl =
+          stage.memory().backend() == Backend::nccl_processes ? kSocketBytesPerNs : kNcclBytesPerNs;
+      const double rate = by_library_ ? nccl : background.direction == "device" ? 2000.0 : host;
       pieces_ = static_cast<int>(std::ceil(1.3 * static_cast<double>(expected_ns) * rate /
                                            static_cast<double>(kPieceBytes))) +
                 1;
@@ -131,12 +138,13 @@ class Neighbour {
     std::vector<NcclGroup::Share> shares;
     for (const int rank : stage_.running()) {
       const auto peer = static_cast<std::size_t>(rank);
-      shares.push_back(
-          {buffers_.shared_source.at[peer] + at, buffers_.shared_target.at[peer] + at,
-           rank == 0 ? stream : stage_.memory().stream(rank, StreamRole::communication)});
+      shares.push_back({buffers_.shared_source.at[peer] + at, buffers_.shared_target.at[peer] + at,
+                        rank == stage_.running().front()
+                            ? stream
+                            : stage_.memory().stream(rank, StreamRole::communication)});
     }
     stage_.nccl_group().enqueue(NcclOperation::all_reduce, kPieceBytes, shares);
-    stage_.memory().enter(0);
+    stage_.memory().enter(stage_.running().front());
   }
 
   Stage& stage_;
@@ -157,14 +165,25 @@ class Neighbour {
 TrafficBuffers::TrafficBuffers(Stage& stage)
     : shared_source(stage.shared_random(kRegionBytes)),
       shared_target(stage.shared_scratch(kRegionBytes)),
-      host_source(shared_source.at[1]),
-      host_target(shared_target.at[1]),
-      device_source(stage.random(0, kRegionBytes)),
-      device_second(stage.random(0, kRegionBytes)),
-      device_target(stage.scratch(0, kRegionBytes)),
-      records(stage.scratch(0, kMostCtas * std::int64_t{sizeof(TrafficRecord)})),
-      stop(stage.flags(0, 1)),
-      resident(stage.flags(0, 1)) {}
+      host_source(shared_source.at[next_rank(stage)]),
+      host_target(shared_target.at[next_rank(stage)]),
+      device_source(stage.random(stage.running().front(), kRegionBytes)),
+      device_second(stage.random(stage.running().front(), kRegionBytes)),
+      device_target(stage.scratch(stage.running().front(), kRegionBytes)),
+      records(
+          stage.scratch(stage.running().front(), kMostCtas * std::int64_t{sizeof(TrafficRecord)})),
+      stop(stage.flags(stage.running().front(), 1)),
+      resident(stage.flags(stage.running().front(), 1)) {}
+
+void take_part(Stage& stage, TrafficBuffers& buffers, const Background& background,
+               std::int64_t expected_ns, int warm_up, int repetitions) {
+  Neighbour neighbour(stage, buffers, background, expected_ns);
+  cudaStream_t stream = stage.memory().stream(stage.running().front(), StreamRole::communication);
+  for (int i = -warm_up; i < repetitions; ++i) {
+    neighbour.start(stage.next_sequence(), stream);
+    WEFT_CUDA(cudaStreamSynchronize(stream));
+  }
+}
 
 BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers, const Background& background,
                        const Multiplier& product, std::int64_t expected_ns, int warm_up,

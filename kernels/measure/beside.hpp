@@ -14,7 +14,7 @@ struct TrafficBuffers {
 
   Region shared_source;
   Region shared_target;
-  const std::byte* host_source = nullptr;  ///< rank 1's: a host's, or another GPU's
+  const std::byte* host_source = nullptr;  ///< the next rank's: a host's, or another GPU's
   std::byte* host_target = nullptr;
   const std::byte* device_source = nullptr;
   const std::byte* device_second = nullptr;
@@ -31,9 +31,13 @@ struct BesideTimes {
   std::vector<std::int64_t> background_bytes_per_second;
 };
 
-/// Measures `product` beside the traffic of `background`, both of rank 0.
+/// Measures `product` beside the traffic of `background`, both of the first rank of this process.
 BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers,
                        const calibration::Background& background, const Multiplier& product,
                        std::int64_t expected_ns, int warm_up, int repetitions);
+
+/// The part of a rank without the product in traffic between ranks of several processes: as many rounds.
+void take_part(Stage& stage, TrafficBuffers& buffers, const calibration::Background& background,
+               std::int64_t expected_ns, int warm_up, int repetitions);
 
 }  // namespace weft::kernels

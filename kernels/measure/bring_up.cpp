@@ -34,9 +34,15 @@ BringUp plan_bring_up(const MachineView& machine) {
     }
     plan.proofs.push_back({"peer_gpus", ranks});
     plan.proofs.push_back({"peer_gpus_mapped", ranks});
+    if (machine.nccl_windows) plan.proofs.push_back({"peer_gpus_window", ranks});
     plan.ranks.push_back(ranks);
   }
   plan.proofs.push_back({"host_link", 2});
+  // With a GPU for each rank NCCL has its cells in the groups above.
+  if (plan.ranks.empty() && machine.nccl_processes) {
+    plan.proofs.push_back({"nccl_processes", 2});
+    plan.proofs.push_back({"nccl_processes", 4});
+  }
   if (plan.ranks.empty())
     plan.suites = {"virtual"};
   else

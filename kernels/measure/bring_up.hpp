@@ -13,13 +13,23 @@ struct MachineView {
   int devices = 0;
   /// By device, by other device: whether it can address the other's memory.
   std::vector<std::vector<bool>> reaches;
+  bool nccl_windows = false;    ///< NCCL is here, and can map buffers for a group
+  bool nccl_processes = false;  ///< NCCL is here, and processes can share a GPU at the same time
 };
 
 /// A group of ranks whose kernels are to be proved right.
 struct Proof {
-  std::string backend;  ///< peer_gpus, peer_gpus_mapped, virtual_ranks or host_link
+  /// peer_gpus, peer_gpus_mapped, peer_gpus_window, virtual_ranks, host_link or nccl_processes
+  std::string backend;
   int ranks = 2;
   friend bool operator==(const Proof&, const Proof&) = default;
+};
+
+/// What a proof found.
+struct Verdicts {
+  int right = 0;
+  double worst = 0;                ///< error over its tolerance, of what was right
+  std::vector<std::string> wrong;  ///< one line for each cell that was not
 };
 
 /// What a bring-up does, in this order.

@@ -17,6 +17,8 @@
 #include "calibration/sample/sample_file.hpp"
 #include "configs/reader/error.hpp"
 #include "kernels/measure/journal.hpp"
+#include "kernels/measure/nccl_processes.hpp"
+#include "kernels/measure/rank_program.hpp"
 #include "kernels/measure/report.hpp"
 #include "kernels/measure/runner.hpp"
 #include "kernels/measure/suite.hpp"
@@ -46,6 +48,7 @@ struct Arguments {
   bool list = false;
   bool bring_up = false;
   bool prove_only = false;
+  bool serve_rank = false;
 };
 
 std::string utc_now() {
@@ -100,14 +103,22 @@ int list(const std::vector<Job>& jobs) {
   return kOk;
 }
 
+/// Ranks that are processes run this program.
+weft::kernels::NcclProcesses processes() {
+  return {{std::filesystem::read_symlink("/proc/self/exe").string(), "--serve-rank"}, true};
+}
+
 /// Proves every kernel right on each group; true if all were.
 bool prove_all(weft::kernels::Runner& runner, const weft::kernels::BringUp& plan) {
+  weft::kernels::NcclProcesses apart = processes();
   bool right = true;
   for (const std::string& warning : plan.warnings) std::cout << "warning: " << warning << "\n";
   for (const weft::kernels::Proof& proof : plan.proofs) {
     const auto start = std::chrono::steady_clock::now();
     try {
-      const weft::kernels::Verdicts found = runner.prove(proof);
+      const weft::kernels::Verdicts found = proof.backend == weft::kernels::kNcclProcesses
+                                                ? apart.prove(proof.ranks)
+                                                : runner.prove(proof);
       std::cout << proof.ranks << " ranks, " << proof.backend << ": " << found.right
                 << " cells right, worst error " << found.worst << " of its tolerance, "
                 << found.wrong.size() << " wrong, " << seconds_since(start) << " s\n";
@@ -131,6 +142,7 @@ int measure(const Arguments& arguments, const std::vector<Job>& jobs) {
   const auto start = std::chrono::steady_clock::now();
   weft::kernels::Journal journal(arguments.out);
   weft::kernels::Runner runner;
+  weft::kernels::NcclProcesses apart = processes();
   weft::calibration::Run run = runner.machine();
   run.program = "weft-measure";
   run.started = utc_now();
@@ -158,7 +170,8 @@ int measure(const Arguments& arguments, const std::vector<Job>& jobs) {
                 << journal.size() << " samples; " << job.cases.front().suite << " "
                 << job.cases.front().operation << "\n";
     }
-    const weft::kernels::JobResult result = runner.run(job);
+    const bool in_processes = job.cases.front().backend == weft::kernels::kNcclProcesses;
+    const weft::kernels::JobResult result = in_processes ? apart.run(job) : runner.run(job);
     for (const auto& sample : result.samples) journal.append(sample);
     for (const std::string& refusal : result.refusals)
       std::cerr << "  refused: " << refusal << "\n";
@@ -198,6 +211,7 @@ int main(int argc, char** argv) {
   app.add_option("--schedule", arguments.schedule,
                  "only cells of this schedule, beside what they are compared with");
   app.add_option("--ranks", arguments.ranks, "group sizes, in place of those of the suites");
+  app.add_flag("--serve-rank", arguments.serve_rank)->group("");
   app.add_flag("--list", arguments.list, "say what would be measured, and stop");
   try {
     app.parse(argc, argv);
@@ -206,6 +220,11 @@ int main(int argc, char** argv) {
     return code == 0 ? kOk : kBadInput;
   }
   try {
+    if (arguments.serve_rank) {
+      auto seat = weft::kernels::RankSeat::take();
+      if (!seat) throw std::invalid_argument("no other process started this one as a rank");
+      return weft::kernels::serve_rank(std::move(*seat));
+    }
     if (!arguments.report.empty()) {
       weft::kernels::report(weft::calibration::load_sample_tree(arguments.report), std::cout);
       return kOk;

@@ -78,6 +78,12 @@ Enqueue work_of(BoundaryCase& boundary, const Case& what) {
   throw std::invalid_argument("no figure " + what.figure);
 }
 
+Runner::Runner(const NcclGroup& joined, int rank, int ranks) : Runner() {
+  joined_ = &joined;
+  rank_ = rank;
+  ranks_ = ranks;
+}
+
 Runner::Runner() {
   WEFT_CUDA(cudaSetDevice(0));
   WEFT_CUDA(cudaFree(nullptr));
@@ -272,12 +278,20 @@ void Runner::run_gemm(Stage& stage, const Job& job, JobResult& result) {
 }
 
 void Runner::run_interference(Stage& stage, const Job& job, JobResult& result) {
+  if (rank_ != 0) {
+    // The product is the first rank's; the others have their part in the traffic.
+    TrafficBuffers buffers(stage);
+    for (const Case& what : job.cases)
+      if (what.background)
+        take_part(stage, buffers, *what.background, job.expected_ns, job.warm_up, job.repetitions);
+    return;
+  }
   const OperandSets operands(stage, *job.cases.front().shape);
   const GemmChoice choice = choice_of(job.cases.front());
   const Multiplier product = make_multiplier(stage, 0, operands.sets.front(), choice);
   const double check = check_operands(stage, operands.sets.front(), product);
   TrafficBuffers buffers(stage);
-  std::int64_t expected_ns = 0;
+  std::int64_t expected_ns = job.expected_ns;
   for (const Case& what : job.cases) {
     Sample sample;
     if (!what.background) {

@@ -16,17 +16,12 @@
 
 namespace weft::kernels {
 
-/// What became of a job.
-struct JobResult {
-  std::vector<calibration::Sample> samples;
-  std::vector<std::string>
-      refusals;  ///< one line for each case that could not be measured, and why
-};
-
 /// Measures on the GPUs of this machine.
 class Runner {
  public:
   Runner();
+  /// One rank of processes that `joined` holds together; it must outlive the runner.
+  Runner(const NcclGroup& joined, int rank, int ranks);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -49,6 +44,9 @@ class Runner {
   void run_single(Stage& stage, const Job& job, JobResult& result);
   calibration::Sample sample_of(const calibration::Case& what, const Times& times) const;
 
+  const NcclGroup* joined_ = nullptr;
+  int rank_ = 0;
+  int ranks_ = 0;
   std::unique_ptr<CublasLt> library_;
   std::unique_ptr<Nccl> nccl_;
   std::unique_ptr<ConditionWatch> watch_;

@@ -32,6 +32,16 @@ std::size_t Stage::Arena::take(std::int64_t bytes, const char* what) {
 Stage::Stage(std::unique_ptr<SymmetricMemory> memory, const StageSize& size,
              const CublasLt* library, const Nccl* nccl)
     : memory_(std::move(memory)), library_(library), nccl_(nccl) {
+  fill_inputs(size);
+}
+
+Stage::Stage(std::unique_ptr<SymmetricMemory> memory, const StageSize& size,
+             const CublasLt* library, const NcclGroup& joined)
+    : memory_(std::move(memory)), library_(library), joined_(&joined) {
+  fill_inputs(size);
+}
+
+void Stage::fill_inputs(const StageSize& size) {
   const int ranks = memory_->ranks();
   local_random_.resize(static_cast<std::size_t>(ranks));
   local_scratch_.resize(static_cast<std::size_t>(ranks));
@@ -56,9 +66,11 @@ Stage::Stage(std::unique_ptr<SymmetricMemory> memory, const StageSize& size,
     memory_->enter(maker);
     cudaStream_t stream = memory_->stream(maker, StreamRole::compute);
     const auto seed = static_cast<std::uint64_t>(rank + 1) << 40;
-    std::byte* shared = shared_random_.region.at.at(static_cast<std::size_t>(rank));
-    if (memory_->runs(rank)) {
+    std::byte*& shared = shared_random_.region.at.at(static_cast<std::size_t>(rank));
+    if (memory_->runs(rank))
       fill_random_bf16(local_random_[at].region.at[0], size.local_random, seed, kDeviation, stream);
+    if (memory_->runs(rank) || shared == nullptr) {
+      if (shared == nullptr) shared = own_.on_device(size.shared_random);
       fill_random_bf16(shared, size.shared_random, seed + 7, kDeviation, stream);
     } else {
       std::byte* made = local_scratch_[at].region.at[0];
@@ -85,6 +97,7 @@ const CublasLt& Stage::library() const {
 }
 
 const NcclGroup& Stage::nccl_group() {
+  if (joined_ != nullptr) return *joined_;
   if (nccl_ == nullptr) throw std::runtime_error("NCCL is not here");
   if (memory_->backend() != Backend::peer_gpus)
     throw std::runtime_error("NCCL between the ranks of one process needs a GPU for each");

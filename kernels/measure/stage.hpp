@@ -35,6 +35,9 @@ class Stage {
  public:
   Stage(std::unique_ptr<SymmetricMemory> memory, const StageSize& size, const CublasLt* library,
         const Nccl* nccl);
+  /// The same for one rank of processes that `joined` holds together; it must outlive the stage.
+  Stage(std::unique_ptr<SymmetricMemory> memory, const StageSize& size, const CublasLt* library,
+        const NcclGroup& joined);
   ~Stage();
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -43,7 +46,7 @@ class Stage {
   Timer& timer() { return *timer_; }
   /// The library, or a refusal by name where it is not here.
   const CublasLt& library() const;
-  /// NCCL between the ranks, one a device of this process, or a refusal by name.
+  /// NCCL between the ranks, each on a device or in a process of its own, or a refusal by name.
   const NcclGroup& nccl_group();
   /// A proposal of the library and the kernel that it runs; looked up once for a problem.
   struct Proposal {
@@ -63,7 +66,8 @@ class Stage {
   std::byte* random(int rank, std::int64_t bytes);
   /// Device memory of a rank that cases write.
   std::byte* scratch(int rank, std::int64_t bytes);
-  /// Random bf16 at the same place of every rank, not to be written.
+  /// Random bf16 at the same place of every rank, not to be written; what another process holds is made
+  /// here once more, to check against.
   Region shared_random(std::int64_t bytes);
   /// Memory of every rank that cases write.
   Region shared_scratch(std::int64_t bytes);
@@ -84,6 +88,8 @@ class Stage {
   void refuse_wait_errors();
 
  private:
+  void fill_inputs(const StageSize& size);
+
   struct Arena {
     Region region;
     std::size_t used = 0;
@@ -93,7 +99,8 @@ class Stage {
 
   std::unique_ptr<SymmetricMemory> memory_;
   const CublasLt* library_;
-  const Nccl* nccl_;
+  const Nccl* nccl_ = nullptr;
+  const NcclGroup* joined_ = nullptr;
   std::unique_ptr<NcclGroup> nccl_group_;
   std::vector<int> running_;
   Allocations own_;

@@ -82,6 +82,14 @@ struct Job {
   int rest = 0;
   int priority = 0;
   double estimated_seconds = 0;
+  std::int64_t expected_ns = 0;  ///< of a product that was timed alone before, beside traffic
+};
+
+/// What became of a job.
+struct JobResult {
+  std::vector<calibration::Sample> samples;
+  std::vector<std::string>
+      refusals;  ///< one line for each case that could not be measured, and why
 };
 
 /// The jobs of a suite, in an order that spreads over its shapes (by a hash of the first case).

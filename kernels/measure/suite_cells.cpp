@@ -169,11 +169,16 @@ std::vector<Case> collective_cases(const Suite& suite) {
 
 std::vector<Case> interference_cases(const Suite& suite, const Case& base) {
   std::vector<Case> cases{figure_of(base, "alone")};
+  const bool processes = base.backend == "nccl_processes";
   const auto add = [&](const Background& background) {
     Case what = figure_of(base, "beside");
     what.background = background;
     cases.push_back(what);
   };
+  if (processes) {
+    for (const char* order : {"traffic_first", "gemm_first"}) add({"nccl", "both", order, 0, 0, 0});
+    return cases;
+  }
   for (const char* direction : {"to_device", "to_host", "device"})
     add({"copy_engine", direction, "traffic_first", 0, 0, 0});
   if (base.backend == "peer_gpus") add({"nccl", "both", "traffic_first", 0, 0, 0});

@@ -74,7 +74,8 @@ Suite load_suite(const std::filesystem::path& file) {
   suite.tokens = counts(root, {"tokens", "rows of the product"}, std::int64_t{1});
   suite.tp = counts(root, {"tp", "tensor-parallel sizes"}, 1);
   suite.libraries = list<std::string>(root, {"libraries", "weft, cublaslt"});
-  suite.backends = list<std::string>(root, {"backends", "host_link, virtual_ranks, peer_gpus"});
+  suite.backends =
+      list<std::string>(root, {"backends", "host_link, virtual_ranks, nccl_processes, peer_gpus"});
   suite.ranks = counts(root, {"ranks", "group sizes, where not those of tp"}, 2);
   suite.chunks = counts(root, {"chunks", "pieces of each rank's shard"}, 1);
   suite.margins = counts(root, {"margins", "SMs that the product leaves free"}, 0);

@@ -13,8 +13,8 @@ std::string_view name(Backend backend) {
       return "host_link";
     case Backend::virtual_ranks:
       return "virtual_ranks";
-    case Backend::nccl:
-      return "nccl";
+    case Backend::nccl_processes:
+      return "nccl_processes";
     case Backend::peer_gpus:
       return "peer_gpus";
   }

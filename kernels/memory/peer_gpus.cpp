@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank a device, every device addressing every other's memory (NVLink, or PCIe peer to peer).
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "kernels/memory/check.hpp"
 #include "kernels/memory/mapped.hpp"
@@ -13,7 +15,8 @@ namespace {
 
 class PeerGpus final : public SymmetricMemory {
  public:
-  PeerGpus(const std::vector<int>& devices, PeerMapping mapping) : devices_(devices) {
+  PeerGpus(const std::vector<int>& devices, std::function<Region(std::size_t)> allocate)
+      : devices_(devices), allocate_(std::move(allocate)) {
     if (devices.size() < 2) throw std::invalid_argument("peer GPUs are at least 2");
     for (const int from : devices) {
       WEFT_CUDA(cudaSetDevice(from));
@@ -24,7 +27,6 @@ class PeerGpus final : public SymmetricMemory {
       sms_.push_back(sms);
       streams_.emplace_back();
     }
-    if (mapping == PeerMapping::mapped) mapped_ = std::make_unique<MappedMemory>(driver_, devices);
   }
 
   Backend backend() const override { return Backend::peer_gpus; }
@@ -35,15 +37,7 @@ class PeerGpus final : public SymmetricMemory {
   cudaStream_t stream(int rank, StreamRole role) const override {
     return streams_.at(static_cast<std::size_t>(rank)).get(role);
   }
-  Region allocate(std::size_t bytes) override {
-    Region region;
-    region.bytes = bytes;
-    for (int rank = 0; rank < ranks(); ++rank) {
-      enter(rank);
-      region.at.push_back(mapped_ ? mapped_->on(device(rank), bytes) : memory_.on_device(bytes));
-    }
-    return region;
-  }
+  Region allocate(std::size_t bytes) override { return allocate_(bytes); }
   bool has_link_atomics(int from, int to) const override {
     if (from == to) return true;
     int supported = 0;
@@ -79,15 +73,49 @@ class PeerGpus final : public SymmetricMemory {
   std::vector<int> devices_;
   std::vector<int> sms_;
   std::vector<RankStreams> streams_;
-  Allocations memory_;
-  std::unique_ptr<MappedMemory> mapped_;
+  std::function<Region(std::size_t)> allocate_;
+};
+
+/// A buffer a device, by what allocates on one.
+template <class On>
+std::function<Region(std::size_t)> one_each(const std::vector<int>& devices, const On& on) {
+  return [devices, on](std::size_t bytes) {
+    Region region;
+    region.bytes = bytes;
+    for (const int device : devices) {
+      WEFT_CUDA(cudaSetDevice(device));
+      region.at.push_back(on(device, bytes));
+    }
+    return region;
+  };
+}
+
+/// The driver's functions, kept with the mappings that they undo.
+struct Mapping {
+  explicit Mapping(const std::vector<int>& devices) : memory(driver, devices) {}
+  Driver driver = load_driver();
+  MappedMemory memory;
 };
 
 }  // namespace
 
 std::unique_ptr<SymmetricMemory> make_peer_gpus(const std::vector<int>& devices,
                                                 PeerMapping mapping) {
-  return std::make_unique<PeerGpus>(devices, mapping);
+  if (mapping == PeerMapping::mapped) {
+    auto mapped = std::make_shared<Mapping>(devices);
+    return make_peer_gpus(devices, one_each(devices, [mapped](int device, std::size_t bytes) {
+                            return mapped->memory.on(device, bytes);
+                          }));
+  }
+  auto plain = std::make_shared<Allocations>();
+  return make_peer_gpus(devices, one_each(devices, [plain](int, std::size_t bytes) {
+                          return plain->on_device(bytes);
+                        }));
+}
+
+std::unique_ptr<SymmetricMemory> make_peer_gpus(const std::vector<int>& devices,
+                                                std::function<Region(std::size_t)> allocate) {
+  return std::make_unique<PeerGpus>(devices, std::move(allocate));
 }
 
 }  // namespace weft::kernels

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@
 namespace weft::kernels {
 
 /// How the ranks of a group reach each other.
-enum class Backend : std::uint8_t { host_link, virtual_ranks, nccl, peer_gpus };
+enum class Backend : std::uint8_t { host_link, virtual_ranks, nccl_processes, peer_gpus };
 
 /// The name that samples and suites use for a back end.
 std::string_view name(Backend backend);
@@ -81,6 +82,9 @@ std::unique_ptr<SymmetricMemory> make_host_link(int ranks, int device = 0);
 /// 2, 4 or 8 partitions of the SMs of one device by green contexts, each a rank; split once.
 std::unique_ptr<SymmetricMemory> make_virtual_ranks(int ranks, int device = 0);
 
+/// Rank `rank` of a group whose others are processes of their own, perhaps on the same device.
+std::unique_ptr<SymmetricMemory> make_process_rank(int rank, int ranks, int device = 0);
+
 /// How peer GPUs come to address each other's buffers: whatever a device allocates, by peer access, or
 /// each buffer for itself, mapped for the group by virtual memory management.
 enum class PeerMapping : std::uint8_t { access, mapped };
@@ -88,6 +92,10 @@ enum class PeerMapping : std::uint8_t { access, mapped };
 /// One rank a device, all in this process; throws where two of them cannot address each other.
 std::unique_ptr<SymmetricMemory> make_peer_gpus(const std::vector<int>& devices,
                                                 PeerMapping mapping = PeerMapping::access);
+
+/// The same over buffers that `allocate` makes, zeroed, at addresses that hold on every device.
+std::unique_ptr<SymmetricMemory> make_peer_gpus(const std::vector<int>& devices,
+                                                std::function<Region(std::size_t)> allocate);
 
 /// The SMs of each of `ranks` equal partitions of a device: the largest power of two that is a multiple
 /// of `alignment` and fits `ranks` times; throws std::invalid_argument where none does.

@@ -67,6 +67,21 @@ TEST(BringUp, PcieCardsWithoutPeerAccessMeasureNoPeers) {
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("GPU 0 cannot address GPU 1")));
 }
 
+TEST(BringUp, WhatNcclOffersIsProvedWhereItIs) {
+  MachineView one = all_linked(1);
+  one.nccl_processes = one.nccl_windows = true;
+  EXPECT_THAT(
+      plan_bring_up(one).proofs,
+      ElementsAre(Proof{"virtual_ranks", 2}, Proof{"virtual_ranks", 4}, Proof{"virtual_ranks", 8},
+                  Proof{"host_link", 2}, Proof{"nccl_processes", 2}, Proof{"nccl_processes", 4}));
+  MachineView two = all_linked(2);
+  two.nccl_processes = two.nccl_windows = true;
+  EXPECT_THAT(
+      plan_bring_up(two).proofs,
+      ElementsAre(Proof{"peer_gpus", 2}, Proof{"peer_gpus_mapped", 2}, Proof{"peer_gpus_window", 2},
+                  Proof{"virtual_ranks", 4}, Proof{"virtual_ranks", 8}, Proof{"host_link", 2}));
+}
+
 TEST(BringUp, NoGpuIsSaid) {
   const BringUp plan = plan_bring_up({});
   EXPECT_THAT(plan.proofs, IsEmpty());

@@ -19,10 +19,10 @@ using calibration::Case;
 using testing::HasSubstr;
 
 constexpr const char* kSuites[] = {
-    "primitives",       "gemm",     "gemm-sms",      "gemm-sustained",  "interference",
-    "boundary",         "decision", "virtual",       "collectives",     "peer-boundary",
-    "peer-collectives", "shared",   "peer-decision", "peer-primitives", "peer-interference",
-    "clusters"};
+    "primitives",       "gemm",           "gemm-sms",      "gemm-sustained",  "interference",
+    "boundary",         "decision",       "virtual",       "collectives",     "peer-boundary",
+    "peer-collectives", "shared",         "peer-decision", "peer-primitives", "peer-interference",
+    "clusters",         "nccl-processes", "nccl-beside"};
 
 Suite suite(const std::string& name) {
   return load_suite("configs/suites/" + name + ".json");

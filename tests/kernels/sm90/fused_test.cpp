@@ -23,7 +23,7 @@ using test::GroupProblem;
 using test::Operation;
 
 /// Partials are rounded to bf16 once before they are added and the sum once more.
-constexpr double bf16_relative = 5e-3;
+constexpr double kSumsTolerance = 5e-3;
 
 constexpr std::array every_operation{Operation::ag_gemm,       Operation::gemm_rs,
                                      Operation::gemm_rs_apart, Operation::gemm_rs_add,
@@ -42,11 +42,11 @@ std::string text(const GroupProblem& p) {
 
 class Fused : public test::DeviceTest {};
 
-void expect_right(Group& group, const GroupProblem& problem, Signal sequence) {
+void expect_group_right(Group& group, const GroupProblem& problem, Signal sequence) {
   group.poison();
   group.launch(sequence);
   group.finish();
-  EXPECT_LT(group.difference(sequence), bf16_relative) << text(problem);
+  EXPECT_LT(group.difference(sequence), kSumsTolerance) << text(problem);
   for (int r = 0; r < problem.ranks; ++r)
     if (const auto error = group.workspace(r).error()) ADD_FAILURE() << error->text();
 }
@@ -68,21 +68,26 @@ TEST_F(Fused, RaggedRowsAndEmptyOwnersMatchTheReference) {
         problem.options.tile = tiles[turn++ % tiles.size()];
         problem.options.scheduler = turn % 2 == 0 ? Scheduler::static_shares : Scheduler::counter;
         Group group(problem, seed += 40);
-        expect_right(group, problem, 1);
+        expect_group_right(group, problem, 1);
       }
 }
 
-TEST_F(Fused, EveryTileServesEveryOperation) {
+/// By operation, so that a checker which takes minutes can be given one at a time.
+class EveryTile : public Fused, public testing::WithParamInterface<Operation> {};
+
+TEST_P(EveryTile, ServesTheOperation) {
   std::uint32_t seed = 9'000;
-  for (const Operation operation : every_operation)
-    for (std::size_t tile = 0; tile < shapes::tiles.size(); ++tile) {
-      GroupProblem problem{operation, 2, 2, 1'030, 776, 328};
-      problem.communication_ctas = 4;
-      problem.options.tile = static_cast<int>(tile);
-      Group group(problem, seed += 40);
-      expect_right(group, problem, 1);
-    }
+  for (std::size_t tile = 0; tile < shapes::tiles.size(); ++tile) {
+    GroupProblem problem{GetParam(), 2, 2, 1'030, 776, 328};
+    problem.communication_ctas = 4;
+    problem.options.tile = static_cast<int>(tile);
+    Group group(problem, seed += 40);
+    expect_group_right(group, problem, 1);
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Fused, EveryTile, testing::ValuesIn(every_operation),
+                         [](const auto& param) { return std::string(test::name(param.param)); });
 
 TEST_F(Fused, ThousandRoundsNeedNoReset) {
   for (const Operation operation : repeatable) {
@@ -91,8 +96,8 @@ TEST_F(Fused, ThousandRoundsNeedNoReset) {
     Group group(problem, 31);
     for (Signal round = 1; round <= 1'000; ++round) group.launch(round);
     group.finish();
-    EXPECT_LT(group.difference(1'000), bf16_relative) << text(problem);
-    expect_right(group, problem, 1'001);
+    EXPECT_LT(group.difference(1'000), kSumsTolerance) << text(problem);
+    expect_group_right(group, problem, 1'001);
   }
 }
 
@@ -102,7 +107,7 @@ TEST_F(Fused, SequenceNumbersMayWrap) {
     Group group(problem, 32);
     const Signal before = 0xFFFF'FFFCu;
     group.set_flags(before);
-    for (Signal step = 1; step <= 8; ++step) expect_right(group, problem, before + step);
+    for (Signal step = 1; step <= 8; ++step) expect_group_right(group, problem, before + step);
   }
 }
 
@@ -124,7 +129,7 @@ TEST_F(Fused, GraphsReplayBecauseThePhaseMovesOn) {
     for (int r = 0; r < 2; ++r) WEFT_CUDA(cudaGraphLaunch(ready[r], group.stream(r)));
   }
   group.finish();
-  EXPECT_LT(group.difference(1), bf16_relative);
+  EXPECT_LT(group.difference(1), kSumsTolerance);
   for (int r = 0; r < 2; ++r) {
     EXPECT_FALSE(group.workspace(r).error().has_value());
     cudaGraphExecDestroy(ready[r]);
@@ -143,7 +148,7 @@ TEST_F(Fused, RanksMayArriveInEveryOrder) {
       group.poison();
       group.launch(++sequence, order);
       group.finish();
-      EXPECT_LT(group.difference(sequence), bf16_relative) << text(problem);
+      EXPECT_LT(group.difference(sequence), kSumsTolerance) << text(problem);
     } while (std::next_permutation(order.begin(), order.end()));
   }
 }
@@ -159,7 +164,7 @@ TEST_F(Fused, OneRankMayBeASecondLate) {
       options.wait_budget_ns = 5'000'000'000;
     });
     group.alter(0, [](Options& options) { options.wait_budget_ns = 5'000'000'000; });
-    expect_right(group, problem, 1);
+    expect_group_right(group, problem, 1);
   }
 }
 
@@ -174,7 +179,7 @@ TEST_F(Fused, DelaysAtEveryRankChunkAndRoleChangeNothing) {
             HoldPoint::before_copy, HoldPoint::before_reduce})
         for (int chunk = 0; chunk < 4; ++chunk) {
           group.alter(rank, [&](Options& options) { options.hold = {point, chunk, 300'000}; });
-          expect_right(group, problem, ++sequence);
+          expect_group_right(group, problem, ++sequence);
         }
     }
 }
@@ -184,7 +189,7 @@ TEST_F(Fused, AFlagBeforeItsDataIsCaught) {
     const GroupProblem problem{operation, 2, 2, 260, 264, 136};
     Group group(problem, 37);
     // A sound round first: loading a kernel may wait for the device, which would hide the early flag.
-    expect_right(group, problem, 1);
+    expect_group_right(group, problem, 1);
     group.alter(0, [&](Options& options) {
       options.flag_before_data = true;
       options.hold = {
@@ -194,7 +199,7 @@ TEST_F(Fused, AFlagBeforeItsDataIsCaught) {
     group.poison();
     group.launch(2);
     group.finish();
-    EXPECT_FALSE(group.difference(2) < bf16_relative)
+    EXPECT_FALSE(group.difference(2) < kSumsTolerance)
         << text(problem) << ": the weakened protocol went unnoticed";
   }
 }
@@ -219,7 +224,7 @@ TEST_F(Fused, AStarvedFlagIsReportedAndTheProcessGoesOn) {
   EXPECT_NE(error->text().find("rank 0, CTA"), std::string::npos) << error->text();
   group.workspace(0).clear();
   EXPECT_FALSE(group.workspace(0).error().has_value());
-  expect_right(group, problem, 2);
+  expect_group_right(group, problem, 2);
 }
 
 TEST_F(Fused, AStarvedGatherIsReportedWithItsChunk) {

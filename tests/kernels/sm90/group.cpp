@@ -17,6 +17,12 @@ std::size_t size(int a, int b) {
 
 }  // namespace
 
+const char* name(Operation operation) {
+  constexpr const char* kNames[] = {"ag_gemm", "gemm_rs",          "gemm_rs_apart", "gemm_rs_add",
+                                    "gemm_ar", "gemm_ar_one_shot", "gemm_a2a"};
+  return kNames[static_cast<int>(operation)];
+}
+
 struct Group::Rank {
   Rank(const GroupProblem& p, const shapes::Ownership& o, int rank)
       : x{Bf16(size(p.m, p.k)), Bf16(size(p.m, p.k))},

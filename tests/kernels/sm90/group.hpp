@@ -24,6 +24,9 @@ enum class Operation {
   gemm_a2a
 };
 
+/// The operation's name, of letters and underscores.
+const char* name(Operation operation);
+
 /// The problem of a group.
 struct GroupProblem {
   Operation operation = Operation::ag_gemm;
