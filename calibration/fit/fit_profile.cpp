@@ -124,7 +124,7 @@ void fit_gemm_constants(FittedProfile& fit, const std::vector<Observation>& samp
 
 bool is_library_collective(const Observation& seen) {
   const Case& what = seen.what();
-  return what.library == "nccl" && what.backend != "peer_gpus" && what.bytes;
+  return what.library == "nccl" && what.backend == "nccl" && what.bytes;
 }
 
 FittedProfile fit_samples(const model::Profile& start, const std::vector<Observation>& samples,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/baseline/nccl_windows.hpp"
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -53,6 +54,8 @@ class Windows {
     region.bytes = bytes;
     region.at = pointers_of(window.handles.front());
     share(region.at, whole);
+    for (std::size_t rank = 0; rank < devices_.size(); ++rank)
+      prove(region.at[rank], window.owned[rank]);
     return region;
   }
 
@@ -105,6 +108,17 @@ class Windows {
     for (std::byte* pointer : pointers)
       WEFT_DRIVER(driver_.memory_set_access(reinterpret_cast<CUdeviceptr>(pointer), bytes,
                                             access.data(), access.size()));
+  }
+
+  /// Both show the same memory, which is left zeroed: the layout of a window is NCCL's to change.
+  static void prove(std::byte* seen, std::byte* owned) {
+    constexpr std::uint64_t kMark = 0x5765'6674'2057'696e;
+    std::uint64_t read = 0;
+    WEFT_CUDA(cudaMemcpy(owned, &kMark, sizeof kMark, cudaMemcpyDefault));
+    WEFT_CUDA(cudaMemcpy(&read, seen, sizeof read, cudaMemcpyDefault));
+    if (read != kMark) throw std::runtime_error("a window of NCCL does not show its memory");
+    WEFT_CUDA(cudaMemset(owned, 0, sizeof kMark));
+    WEFT_CUDA(cudaDeviceSynchronize());
   }
 
   NcclGroup group_;

@@ -48,6 +48,9 @@ BringUp plan_bring_up(const MachineView& machine) {
   else
     plan.suites = {"peer-primitives", "peer-collectives", "peer-boundary", "peer-decision",
                    "peer-interference"};
+  if (!plan.ranks.empty() && machine.nccl_windows) plan.suites.emplace_back("peer-windows");
+  if (plan.ranks.empty() && machine.nccl_processes)
+    plan.suites.insert(plan.suites.end(), {"nccl-processes", "nccl-beside"});
   return plan;
 }
 

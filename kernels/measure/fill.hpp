@@ -45,8 +45,9 @@ void check_product(const ProductCheck& check, CheckResult* result, cudaStream_t 
 void check_equal(const std::byte* a, const std::byte* b, std::size_t bytes, CheckResult* result,
                  cudaStream_t stream);
 
-/// Compares `out` with the fp32 sum of `count` bf16 arrays, every element.
+/// Compares `out` with the fp32 sum of `count` bf16 arrays, every element; whoever made it may have
+/// rounded to bf16 `roundings` times, as one does who adds the ranks' arrays one after the other in bf16.
 void check_sum(const std::byte* out, const std::byte* const* addends, int count, std::size_t bytes,
-               CheckResult* result, cudaStream_t stream);
+               int roundings, CheckResult* result, cudaStream_t stream);
 
 }  // namespace weft::kernels

@@ -22,7 +22,7 @@ constexpr const char* kSuites[] = {
     "primitives",       "gemm",           "gemm-sms",      "gemm-sustained",  "interference",
     "boundary",         "decision",       "virtual",       "collectives",     "peer-boundary",
     "peer-collectives", "shared",         "peer-decision", "peer-primitives", "peer-interference",
-    "clusters",         "nccl-processes", "nccl-beside"};
+    "clusters",         "nccl-processes", "nccl-beside",   "peer-windows"};
 
 Suite suite(const std::string& name) {
   return load_suite("configs/suites/" + name + ".json");
