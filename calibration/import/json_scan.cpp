@@ -11,7 +11,7 @@
 namespace weft::calibration {
 namespace {
 
-constexpr std::size_t kBuffer = std::size_t{1} << 20;
+constexpr std::size_t kBuffer = std::size_t{64} << 10;
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
 constexpr std::size_t kDeepest = 10000;
 

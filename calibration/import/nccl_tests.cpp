@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -58,16 +60,27 @@ std::optional<int> ranks_of_ratio(CollectiveOp op, double ratio) {
   return static_cast<int>(std::lround(ranks));
 }
 
-/// The ratio of the row with the most bandwidth, where rounding matters least.
+/// The ratio of busbw to algbw in the row with the most bandwidth, where rounding matters least, of
+/// those that agree with most rows.
 std::optional<double> ratio_of(const NcclRawRun& run) {
-  const NcclFigures* best = nullptr;
+  std::vector<std::pair<double, double>> by_rate;
+  std::vector<double> ratios;
   for (const NcclRow& row : run.rows) {
     for (const auto* half : {&row.out_of_place, &row.in_place}) {
-      if (*half && (best == nullptr || (*half)->algbw > best->algbw)) best = &**half;
+      if (!*half || (*half)->algbw < 1) continue;
+      ratios.push_back((*half)->busbw / (*half)->algbw);
+      by_rate.emplace_back((*half)->algbw, ratios.back());
     }
   }
-  if (best == nullptr || best->algbw < 1) return std::nullopt;
-  return best->busbw / best->algbw;
+  if (ratios.empty()) return std::nullopt;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  std::optional<std::pair<double, double>> best;
+  for (const auto& each : by_rate) {
+    if (std::abs(each.second - *middle) <= kSlack && (!best || each.first > best->first))
+      best = each;
+  }
+  return best->second;
 }
 
 class RunConverter {
@@ -124,8 +137,15 @@ class RunConverter {
     }
     const auto ratio = ratio_of(run_);
     const bool reduces = !run_.rows.empty() && run_.rows.front().redop != "none";
+    if (!ratio || !reduces) return {};
+    if (*ratio > 1 + kSlack && *ratio < 2 + kSlack) {
+      findings_.note(run_.line, fmt::format("which collective it is is taken from busbw / algbw, "
+                                            "{:.3f}: all_reduce, the only one above 1",
+                                            *ratio));
+      return "all_reduce";
+    }
     const int listed = static_cast<int>(run_.ranks.size());
-    if (!ratio || !reduces || listed < 2) return {};
+    if (run_.elided || listed < 2) return {};
     for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter}) {
       if (std::abs(*ratio - factor(op, listed)) > kSlack) continue;
       findings_.note(run_.line,

@@ -71,8 +71,9 @@ std::string Knobs::to_text() const {
 std::vector<std::string> faults_of(const Knobs& knobs, const std::vector<KnobSpec>& specs) {
   std::vector<std::string> faults;
   for (const auto& [name, value] : knobs.values()) {
-    const auto spec = std::find_if(specs.begin(), specs.end(),
-                                   [&](const KnobSpec& each) { return each.name == name; });
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(),
+                     [&name = name](const KnobSpec& each) { return each.name == name; });
     if (spec == specs.end()) {
       std::vector<std::string_view> names;
       for (const KnobSpec& each : specs) names.push_back(each.name);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft diff`: a recorded trace beside what a scenario predicts.
-#include <fstream>
 #include <ostream>
 #include <variant>
 
@@ -22,11 +21,7 @@ namespace {
 constexpr Bytes kLargestTable = Bytes::from(std::int64_t{256} << 20);
 
 calibration::GpuTrace read_trace(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw UsageError(fmt::format("there is no file {}", file));
-  std::string head(std::size_t{64} << 10, '\0');
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(in.gcount()));
+  const std::string head = head_of(file);
   if (calibration::looks_like_sqlite(head)) return calibration::read_nsys_sqlite(file);
   if (calibration::looks_like_trace(head)) return calibration::read_kineto(file);
   if (calibration::looks_like_nsys_csv(head)) {

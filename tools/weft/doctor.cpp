@@ -2,18 +2,16 @@
 // `weft doctor`: the pre-flight rules over whatever files of a job there are.
 #include <filesystem>
 #include <optional>
-#include <ostream>
+#include <set>
+#include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 
-#include "calibration/import/nccl_tests.hpp"
 #include "configs/reader/document.hpp"
 #include "configs/reader/json_writer.hpp"
 #include "models/export/asked.hpp"
-#include "models/import/flux_tuning.hpp"
-#include "models/import/nccl_env.hpp"
 #include "models/import/preflight.hpp"
-#include "models/import/vllm_config.hpp"
 #include "tools/views/asked_view.hpp"
 #include "tools/weft/import_formats.hpp"
 #include "tools/weft/planning.hpp"
@@ -27,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using config::Value;
 
-constexpr Bytes kLargestInput = Bytes::from(std::int64_t{64} << 20);
+constexpr Bytes kLargestInput = Bytes::from(std::int64_t{256} << 20);
 
 /// The files of a job, each read as what it is.
 struct Job {
@@ -50,61 +48,46 @@ void read_overlap(const std::string& text, const std::string& file, Job& job, Co
   print_notes(job.overlap->notes, context);
 }
 
-/// Files whose rules are all their reader's: prints its notes and returns what the file is; throws
-/// what the reader refuses.
-std::optional<std::string_view> read_alone(const std::string& text, const std::string& file,
-                                           Context& context) {
-  if (model::looks_like_vllm_config(text)) {
-    print_notes(model::read_vllm_config(text, file).notes, context);
-    return "settings of vLLM";
-  }
-  if (model::looks_like_flux_tuning(text)) {
-    print_notes(model::read_flux_tuning(text, file).notes, context);
-    return "tuning entries of FLUX";
-  }
-  if (calibration::looks_like_nccl_tests(text)) {
-    print_notes(calibration::read_nccl_tests(text, file).notes, context);
-    return "a log of nccl-tests";
-  }
-  if (model::looks_like_nccl_environment(text)) {
-    print_notes(model::read_nccl_environment(text, file).notes, context);
-    return "settings of NCCL";
-  }
-  return std::nullopt;
+/// Files whose rules are all their reader's: prints its notes; throws what the reader refuses.
+void read_alone(const ImportFormat& format, const std::string& file, Context& context) {
+  std::ostringstream unread;
+  Context quiet{unread, context.err, Format::text, false, false, context.search};
+  const ImportOptions options{file, {}, {}, {}, {}, {}};
+  const std::string text = format.streams ? "" : config::read_text(file, kLargestInput);
+  static_cast<void>(format.run({file, text, options}, quiet));
+  context.err << fmt::format("note: {}: {}, read and legal; no rule looks further into it\n", file,
+                             format.name);
 }
 
 void read_into(const std::string& file, Job& job, Context& context) {
-  if (!fs::is_regular_file(file)) throw UsageError(fmt::format("there is no file {}", file));
-  const std::string text = config::read_text(file, kLargestInput);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != text.npos && text[first] == '<') {
-    only_one(job.survey, file, "topology");
-    job.survey = topology::read_nccl_xml(text, file);
-  } else if (text.find("\"weft.scenario/1\"") != text.npos) {
+  const std::string head = head_of(file);
+  if (head.find("\"weft.scenario/1\"") != head.npos) {
     only_one(job.scenario, file, "scenario");
     job.scenario = file;
     return;
-  } else if (model::looks_like_tp_overlap(text)) {
-    return read_overlap(text, file, job, context);
-  } else if (topology::looks_like_topo_matrix(text)) {
+  }
+  const ImportFormat* format = format_like(head);
+  if (format == nullptr) {
+    throw UsageError(
+        fmt::format("{} is no scenario and none of the formats that `weft import` reads", file));
+  }
+  if (format->name == "tp-overlap") {
+    read_overlap(config::read_text(file, kLargestInput), file, job, context);
+  } else if (format->name == "nccl-xml" || format->name == "topo-m") {
     only_one(job.survey, file, "topology");
-    job.survey = topology::read_topo_matrix(text, file);
-  } else if (model::looks_like_launch_arguments(text)) {
+    const std::string text = config::read_text(file, kLargestInput);
+    job.survey = format->name == "topo-m" ? topology::read_topo_matrix(text, file)
+                                          : topology::read_nccl_xml(text, file);
+    print_notes(job.survey->notes, context);
+  } else if (format->name == "job") {
     only_one(job.arguments, file, "job");
-    job.arguments = model::read_launch_arguments(text, file);
+    job.arguments = model::read_launch_arguments(config::read_text(file, kLargestInput), file);
     job.job = model::megatron_job(*job.arguments);
     print_notes(job.arguments->notes, context);
     print_notes(job.job->notes, context);
-    return;
-  } else if (const auto what = read_alone(text, file, context)) {
-    context.err << fmt::format("note: {}: {}, read and legal; no rule looks further into it\n",
-                               file, *what);
-    return;
   } else {
-    throw UsageError(
-        fmt::format("{} is no job, no overlap configuration, no topology and no scenario", file));
+    read_alone(*format, file, context);
   }
-  print_notes(job.survey->notes, context);
 }
 
 /// The overlap configuration that the arguments name, where it is beside them.
@@ -181,7 +164,9 @@ ExitCode doctor(const DoctorOptions& options, Context& context) {
     }
     if (asked) context.out << describe(*asked);
     if (!job.machine) context.out << "no machine is named: rules that need one were not checked\n";
-    context.out << fmt::format("{} of {} rules are broken\n", findings.size(),
+    std::set<std::string_view> broken;
+    for (const model::PreflightFinding& each : findings) broken.insert(each.rule);
+    context.out << fmt::format("{} of {} rules are broken\n", broken.size(),
                                model::preflight_rules().size());
   }
   return findings.empty() ? ExitCode::ok : ExitCode::failed;

@@ -70,9 +70,7 @@ void emit_plan(const model::Plan& plan, const std::string& format,
 
 ExitCode export_file(const ExportOptions& options, Context& context) {
   const model::ExportFormat format = export_format(options.to);
-  if (!std::filesystem::is_regular_file(options.file)) {
-    throw UsageError(fmt::format("there is no file {}", options.file));
-  }
+  require_file(options.file);
   const std::string text = config::read_text(options.file, kLargestConfig);
   if (model::looks_like_tp_overlap(text)) return convert(text, options, format, context);
   model::Scenario scenario = load_scenario(options.file, options.pinned, context);

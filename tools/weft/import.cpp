@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft import`: finds out what a file is and hands it to that format.
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,14 +41,6 @@ bool looks_like_model(std::string_view head) {
   return head.find("\"model_type\"") != head.npos || head.find("\"architectures\"") != head.npos;
 }
 
-std::string head_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string head(kHead, '\0');
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(in.gcount()));
-  return head;
-}
-
 std::string names() {
   std::vector<std::string> lines;
   for (const ImportFormat& format : import_formats()) {
@@ -67,9 +62,7 @@ const ImportFormat& format_named(const std::string& name) {
 }
 
 const ImportFormat& format_of(const std::string& name, std::string_view head) {
-  for (const ImportFormat& format : import_formats()) {
-    if (format.looks_like(head)) return format;
-  }
+  if (const ImportFormat* format = format_like(head)) return *format;
   throw UsageError(
       fmt::format("{}: its text looks like none of the formats that are read; name it "
                   "with --as, or see docs/formats.md. Formats:{}",
@@ -107,6 +100,41 @@ const std::vector<ImportFormat>& import_formats() {
   return formats;
 }
 
+const ImportFormat* format_like(std::string_view head) {
+  for (const ImportFormat& format : import_formats()) {
+    if (format.looks_like(head)) return &format;
+  }
+  return nullptr;
+}
+
+void require_file(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code unreadable;  // said as the reason where it is opened
+  const fs::file_status status = fs::status(file, unreadable);
+  if (!fs::exists(status)) throw UsageError(fmt::format("there is no file {}", file));
+  if (fs::is_regular_file(status)) return;
+  if (!fs::is_directory(status))
+    throw UsageError(fmt::format("{} is no file that can be read twice: save it as one", file));
+  const fs::path config = fs::path(file) / "config.json";
+  throw UsageError(
+      fs::exists(config, unreadable)
+          ? fmt::format("{} is a folder: give the file in it, {}", file, config.string())
+          : fmt::format("{} is a folder: give a file in it", file));
+}
+
+std::string head_of(const std::string& file) {
+  require_file(file);
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    throw UsageError(
+        fmt::format("cannot open {}: {}", file, std::generic_category().message(errno)));
+  }
+  std::string head(kHead, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  return head;
+}
+
 void print_notes(const std::vector<config::ConfigError>& notes, Context& context) {
   for (const config::ConfigError& note : notes) {
     context.err << "note: " << config::to_string(note) << '\n';
@@ -127,8 +155,6 @@ ExitCode import_file(const ImportOptions& options, Context& context) {
   if (options.file == "-") {
     input.name = "stdin";
     input.text.assign(std::istreambuf_iterator<char>(std::cin), {});
-  } else if (!std::filesystem::is_regular_file(options.file)) {
-    throw UsageError(fmt::format("there is no file {}", options.file));
   }
   const std::string head =
       options.file == "-" ? input.text.substr(0, kHead) : head_of(options.file);

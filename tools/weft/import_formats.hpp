@@ -31,6 +31,15 @@ struct ImportFormat {
 /// Every format, in the order in which they are tried.
 [[nodiscard]] const std::vector<ImportFormat>& import_formats();
 
+/// The first format that the first bytes of a file look like, or null.
+[[nodiscard]] const ImportFormat* format_like(std::string_view head);
+
+/// Throws UsageError unless it is a file; a folder is said to be one, with the file in it that is meant.
+void require_file(const std::string& file);
+
+/// The first bytes of a file, 64 KiB at most; throws UsageError where there is none that can be read.
+[[nodiscard]] std::string head_of(const std::string& file);
+
 /// Reads settings of Transformer Engine and prints their notes; throws UsageError where there is no file.
 [[nodiscard]] model::TpOverlap overlap_file(const std::string& file, Context& context);
 

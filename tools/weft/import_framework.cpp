@@ -73,7 +73,7 @@ void say_nulls(const config::Value& object, std::string_view where, Context& con
 }  // namespace
 
 model::TpOverlap overlap_file(const std::string& file, Context& context) {
-  if (!fs::is_regular_file(file)) throw UsageError(fmt::format("there is no file {}", file));
+  require_file(file);
   model::TpOverlap overlap = model::read_tp_overlap(config::read_text(file, kLargestOverlap), file);
   print_notes(overlap.notes, context);
   return overlap;

@@ -131,7 +131,8 @@ class MatrixReader {
     }
     MatrixRow row{line.number, {}, {}};
     const char* end = words[0].data() + words[0].size();
-    for (std::size_t i = 1; i < words.size() && row.cells.size() < matrix_.columns.size(); ++i) {
+    std::size_t i = 1;
+    for (; i < words.size() && row.cells.size() < matrix_.columns.size(); ++i) {
       const auto cells = cells_of(words[i]);
       if (!cells || row.cells.size() + cells->size() > matrix_.columns.size()) break;
       row.cells.insert(row.cells.end(), cells->begin(), cells->end());
@@ -139,8 +140,11 @@ class MatrixReader {
     }
     if (row.cells.empty()) return;
     if (row.cells.size() < matrix_.columns.size()) {
-      findings_.note(line.number, fmt::format("row {} is cut after {} of {} cells", name,
-                                              row.cells.size(), matrix_.columns.size()));
+      findings_.note(
+          line.number,
+          fmt::format("row {} is cut after {} of {} cells{}", name, row.cells.size(),
+                      matrix_.columns.size(),
+                      i < words.size() ? fmt::format(", at {}", in_quotes(words[i])) : ""));
     } else {
       read_tail(line, text.substr(static_cast<std::size_t>(end - text.data())), row);
     }

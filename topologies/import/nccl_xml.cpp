@@ -298,9 +298,11 @@ class HostSurveyor {
 /// Counts elements, and learns whether NCCL wrote the file: only a running NCCL knows ranks.
 struct Overview : pugi::xml_tree_walker {
   std::size_t count = 0;
+  std::size_t without_class = 0;  ///< PCI devices
   bool dump = false;
   bool for_each(xml_node& node) override {
     if (node.type() == pugi::node_element) ++count;
+    if (std::string_view(node.name()) == "pci" && attribute(node, "class").empty()) ++without_class;
     if (node.attribute("host_hash") || node.attribute("rank") ||
         std::string_view(node.name()) == "net") {
       dump = true;
@@ -395,7 +397,15 @@ Survey read_nccl_xml(std::string_view text, const std::string& name) {
   survey.tool = "NCCL topology XML";
   survey.file = name;
   if (survey.gpus.size() > kMostGpus) findings.error(0, "more GPUs than any node has");
-  if (survey.gpus.empty()) findings.error(0, "no PCI device is a GPU");
+  if (survey.gpus.empty() && overview.without_class > 0) {
+    findings.error(0,
+                   fmt::format("no PCI device is a GPU: {} have no class, which NCCL looks up when "
+                               "it runs",
+                               overview.without_class),
+                   "NCCL_TOPO_DUMP_FILE=topo.xml makes NCCL write its topology");
+  } else if (survey.gpus.empty()) {
+    findings.error(0, "no PCI device is a GPU");
+  }
   findings.throw_errors();
   flag_odd_ones(survey, findings);
   survey.notes = findings.take_notes();

@@ -7,6 +7,7 @@
 #include "topologies/import/topo_matrix.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -32,11 +33,11 @@ struct LookAlike {
   std::string_view what;
   std::string_view instead;
 };
+constexpr LookAlike kPeerAccess = {"Chipset not supported",
+                                   "`nvidia-smi topo -p2p`: which pairs may read each other",
+                                   "`nvidia-smi topo -m` says how they are joined"};
 constexpr LookAlike kLookAlikes[] = {
-    {"CNS = Chipset not supported", "`nvidia-smi topo -p2p`: which pairs may read each other",
-     "`nvidia-smi topo -m` says how they are joined"},
-    {"OK  = Status Ok", "`nvidia-smi topo -p2p`: which pairs may read each other",
-     "`nvidia-smi topo -m` says how they are joined"},
+    kPeerAccess,
     {"Link Type between two GPUs", "`rocm-smi --showtopo` of AMD GPUs",
      "only matrices of `nvidia-smi topo -m` are read"},
     {"Persistence-M", "the table of `nvidia-smi`", "`nvidia-smi topo -m` says how GPUs are joined"},
@@ -44,9 +45,29 @@ constexpr LookAlike kLookAlikes[] = {
     {"NUMANode L#", "the tree of hwloc's `lstopo`", "`nvidia-smi topo -m` or NCCL's topology XML"},
 };
 
+/// A row of `nvidia-smi topo -p2p`, whose legend may have been left out: "GPU1 OK X CNS".
+bool is_peer_access(std::string_view line) {
+  constexpr std::string_view kStates[] = {"OK", "CNS", "GNS", "TNS", "NS", "U"};
+  const auto words = config::words_of(line);
+  if (words.size() < 2 || !is_gpu_name(words[0])) return false;
+  bool states = false;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "X") continue;
+    if (std::find(std::begin(kStates), std::end(kStates), words[i]) == std::end(kStates))
+      return false;
+    states = true;
+  }
+  return states;
+}
+
 const LookAlike* look_alike(std::string_view text) {
   for (const LookAlike& each : kLookAlikes) {
     if (text.find(each.mark) != std::string_view::npos) return &each;
+  }
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (is_peer_access(text.substr(begin, end - begin))) return &kPeerAccess;
+    begin = end + 1;
   }
   return nullptr;
 }
@@ -288,11 +309,12 @@ class MatrixSurveyor {
   void find_nvlink(Survey& survey) {
     std::map<std::int64_t, std::size_t> pairs_by_links;
     std::vector<std::int64_t> sum(gpus_.size()), most(gpus_.size());
-    std::size_t pairs = 0;
+    std::size_t pairs = 0, missing = 0;
     for (std::size_t a = 0; a < gpus_.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         ++pairs;
         const auto joined = cell(gpus_[a], gpus_[b]);
+        missing += joined ? 0U : 1U;
         if (!joined || joined->nearness != Nearness::nvlink) continue;
         ++pairs_by_links[joined->links];
         survey.direct.push_back({b, a, joined->links});
@@ -303,7 +325,8 @@ class MatrixSurveyor {
       }
     }
     if (survey.direct.empty()) {
-      survey.nvlink = hidden_ || gpus_.size() == 1 ? NvlinkShape::hidden : NvlinkShape::none;
+      const bool unknown = hidden_ || missing > 0 || gpus_.size() == 1;
+      survey.nvlink = unknown ? NvlinkShape::hidden : NvlinkShape::none;
       if (gpus_.size() == 1) {
         findings_.note(matrix_.header_line, "one GPU alone: whether it has NVLink is unknown");
       }
@@ -311,6 +334,7 @@ class MatrixSurveyor {
     }
     if (*std::max_element(sum.begin(), sum.end()) > kMostNvlinks) {
       survey.nvlink = NvlinkShape::switched;
+      flag_odd_pair(survey.direct, most);
       survey.direct.clear();
       for (std::size_t i = 0; i < gpus_.size(); ++i) survey.gpus[i].fabric_links = most[i];
       return;
@@ -321,6 +345,20 @@ class MatrixSurveyor {
                      fmt::format("two GPUs with {} links look the same with a switch between them "
                                  "and without: taken as direct, without multicast",
                                  survey.direct.front().links));
+    }
+  }
+
+  /// Over a switch a pair has the links of the one that has fewer.
+  void flag_odd_pair(const std::vector<DirectLinks>& pairs, const std::vector<std::int64_t>& most) {
+    for (const DirectLinks& pair : pairs) {
+      const std::int64_t usual = std::min(most[pair.a], most[pair.b]);
+      if (pair.links == usual) continue;
+      findings_.note(
+          line(gpus_[pair.a]),
+          fmt::format("odd one out: {} and {} are joined by {} NVLinks, each by {} to others",
+                      matrix_.columns[gpus_[pair.a]], matrix_.columns[gpus_[pair.b]], pair.links,
+                      usual));
+      return;
     }
   }
 

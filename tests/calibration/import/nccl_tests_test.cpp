@@ -90,6 +90,20 @@ TEST(NcclTests, ElidedRanksFollowFromTheBandwidths) {
   EXPECT_THAT(notes_of(log), Contains(HasSubstr("ranks are 8: busbw / algbw is 0.875")));
 }
 
+TEST(NcclTests, OnlyAllReduceHasMoreBusbwThanAlgbw) {
+  // No line names the program, three of sixteen rank lines are there, and one in-place row is not
+  // what its other figures say.
+  const NcclTestsLog log = log_of("elided_two_hosts.txt");
+  const std::vector<std::string> notes = notes_of(log);
+  EXPECT_EQ(log.runs[0].operation, "all_reduce");
+  EXPECT_EQ(log.runs[0].ranks, 16);
+  EXPECT_EQ(log.runs[0].samples, 9U);
+  EXPECT_THAT(notes, Contains(HasSubstr("all_reduce, the only one above 1")));
+  EXPECT_THAT(notes, Contains(HasSubstr("3 of 16 rank lines are there")));
+  EXPECT_THAT(notes, Contains(HasSubstr("busbw 111.77 is not 1.875 times algbw")));
+  EXPECT_THAT(notes, Contains(HasSubstr("outlier: 8388608 bytes take 99999 us")));
+}
+
 TEST(NcclTests, ACutLogIsSaidToBeCut) {
   const NcclTestsLog log = log_of("cut.txt");
   EXPECT_THAT(notes_of(log), Contains(HasSubstr("the row is cut")));
@@ -123,8 +137,11 @@ TEST(NcclTests, MoreColumnsAndNoInPlaceHalf) {
 TEST(NcclTests, NothingIsGuessedWithoutALine) {
   const NcclTestsLog log = log_of("no_header.txt");
   EXPECT_THAT(notes_of(log), Contains(HasSubstr("no line names the columns")));
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("its rows are left out")));
-  EXPECT_THAT(log.samples.samples, IsEmpty());
+  EXPECT_THAT(notes_of(log), Contains(HasSubstr("busbw / algbw, 1.750: all_reduce")));
+  EXPECT_THAT(notes_of(log), Contains(HasSubstr("ranks are 8")));
+  const NcclTestsLog nameless = log_of("nameless.txt");
+  EXPECT_THAT(notes_of(nameless), Contains(HasSubstr("its rows are left out")));
+  EXPECT_THAT(nameless.samples.samples, IsEmpty());
   EXPECT_THAT(notes_of(log_of("broadcast.txt")),
               Contains(HasSubstr("broadcast is not modelled: its rows are left out")));
 }

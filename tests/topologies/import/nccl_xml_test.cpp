@@ -122,6 +122,7 @@ TEST(NcclXml, OtherXmlAndContradictionsAreRefusedByName) {
               ElementsAre(HasSubstr("wrong_twice:4:1: two devices have bus id")));
   EXPECT_THAT(xml_refusal("wrong_hosts"),
               ElementsAre(HasSubstr("the 2 hosts of this file differ")));
+  EXPECT_THAT(xml_refusal("wrong_no_class"), ElementsAre(HasSubstr("5 have no class")));
   EXPECT_THAT(xml_refusal("wrong_nogpu"), ElementsAre(HasSubstr("no PCI device is a GPU")));
 }
 

@@ -115,6 +115,20 @@ TEST(TopoMatrix, OddOnesOutAreFlagged) {
   EXPECT_THAT(notes(survey), Contains(HasSubstr("NIC0 is the nearest NIC of GPU0 and GPU1")));
 }
 
+TEST(TopoMatrix, APairOfFewerLinksOverASwitchIsFlagged) {
+  const Survey survey = matrix("h100x8_odd_pair");
+  EXPECT_EQ(survey.nvlink, NvlinkShape::switched);
+  EXPECT_THAT(
+      notes(survey),
+      ElementsAre(HasSubstr("GPU6 and GPU5 are joined by 17 NVLinks, each by 18 to others")));
+}
+
+TEST(TopoMatrix, PairsThatAreMissingLeaveNvlinkUnknown) {
+  const Survey survey = matrix("unreadable_cell");
+  EXPECT_EQ(survey.nvlink, NvlinkShape::hidden);
+  EXPECT_THAT(notes(survey), Contains(HasSubstr("row GPU0 is cut after 1 of 3 cells, at \"??\"")));
+}
+
 TEST(TopoMatrix, NumaListsOfGrace) {
   const Survey survey = matrix("gb200x4_numa_list");
   EXPECT_THAT(numa_of_gpus(survey), ElementsAre(0, 0, 1, 1));
@@ -139,6 +153,8 @@ TEST(TopoMatrix, TruncationIsSaid) {
 
 TEST(TopoMatrix, LookAlikesAndContradictionsAreRefusedByName) {
   EXPECT_THAT(refusal("wrong_p2p"), ElementsAre(HasSubstr("this is `nvidia-smi topo -p2p`")));
+  for (const char* other : {"wrong_p2p_spaced", "wrong_p2p_no_legend"})
+    EXPECT_THAT(refusal(other), ElementsAre(HasSubstr("this is `nvidia-smi topo -p2p`"))) << other;
   EXPECT_THAT(refusal("wrong_rocm"), ElementsAre(HasSubstr("this is `rocm-smi --showtopo`")));
   EXPECT_THAT(refusal("wrong_smi"), ElementsAre(HasSubstr("this is the table of `nvidia-smi`")));
   EXPECT_THAT(refusal("wrong_sides"),
