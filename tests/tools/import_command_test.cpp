@@ -64,7 +64,7 @@ TEST_F(Command, ImportsAJobAndChecksIt) {
       "doctor tests/fuzz/corpus/nccl_tests/outlier_collapse.txt "
       "tests/fuzz/corpus/nccl_env/good.env");
   EXPECT_EQ(logs.code, 0) << logs.err;
-  EXPECT_THAT(logs.err, HasSubstr("good.env: settings of NCCL, read and legal"));
+  EXPECT_THAT(logs.err, HasSubstr("good.env: nccl-env, read and legal"));
   EXPECT_EQ(weft("doctor tests/fuzz/corpus/nccl_env/wrong_pair.env").code, 2);
 }
 
@@ -113,11 +113,17 @@ TEST_F(Command, AFolderIsNoFileToImport) {
 }
 
 TEST_F(Command, SettingsWithAScenarioRunAsTheyAsk) {
-  write_boundary();
-  const Ran ran =
-      weft(std::string(kConfigs) + "import configs/imports/tp-overlap-h100.yaml --with $T/s.json");
+  const Ran job = weft(
+      "import tests/fuzz/corpus/launch_args/llama3_70b.job --complete-from h200x8 -o $T/job.json");
+  ASSERT_EQ(job.code, 0) << job.err;
+  std::string scenario = text_of(folder_ / "job.json");
+  scenario.insert(scenario.find("\"model\": {") + 10, "\"schedules\": [\"serial\"],");
+  write("serial.json", scenario);
+  const Ran ran = weft("import configs/imports/tp-overlap-h100.yaml --with $T/serial.json");
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("as configs/imports/tp-overlap-h100.yaml asks"));
+  EXPECT_THAT(ran.err, HasSubstr("as configs/imports/tp-overlap-h100.yaml asks, TP=8 SP"));
+  EXPECT_THAT(ran.err, HasSubstr("asked: te.ring_exchange aggregate=0 use_ce=1 num_sm=16"));
+  EXPECT_THAT(ran.err, HasSubstr("faster than weft's picks"));  // which may be serial only
 }
 
 }  // namespace

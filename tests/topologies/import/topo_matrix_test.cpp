@@ -120,7 +120,7 @@ TEST(TopoMatrix, APairOfFewerLinksOverASwitchIsFlagged) {
   EXPECT_EQ(survey.nvlink, NvlinkShape::switched);
   EXPECT_THAT(
       notes(survey),
-      ElementsAre(HasSubstr("GPU6 and GPU5 are joined by 17 NVLinks, each by 18 to others")));
+      ElementsAre(HasSubstr("GPU5 and GPU6 are joined by 17 NVLinks, each by 18 to others")));
 }
 
 TEST(TopoMatrix, PairsThatAreMissingLeaveNvlinkUnknown) {
