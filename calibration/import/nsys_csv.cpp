@@ -87,7 +87,10 @@ class CsvReader {
     }
     start_unit_ = to_nanoseconds(header_[start_]);
     duration_unit_ = to_nanoseconds(header_[duration_]);
-    if (name_ == kNone || start_unit_ == 0 || duration_unit_ == 0) {
+    if (header_.size() == 1) {
+      findings_.error(line.number, "this is the table that nsys prints for people, without commas",
+                      "nsys stats --report cuda_gpu_trace --format csv");
+    } else if (name_ == kNone || start_unit_ == 0 || duration_unit_ == 0) {
       findings_.error(line.number, "the table has no Name, or no unit of Start and Duration");
     }
     if (device_ == kNone)
@@ -171,6 +174,10 @@ GpuTrace parse_nsys_csv(std::string_view text, const std::string& name) {
                    "nsys stats --report cuda_gpu_trace --format csv");
   }
   findings.throw_errors();
+  if (!trace.cut && !text.ends_with('\n')) {
+    trace.cut = true;
+    findings.note(0, "the text ends within a line: its last row may be cut");
+  }
   findings.note(0, "groups and message sizes of collectives are not in this table");
   trace.notes = findings.take_notes();
   return trace;

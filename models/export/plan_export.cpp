@@ -172,6 +172,7 @@ Exported nccl_environment(const Plan& plan, const LayoutPlan& layout) {
   }
   if (settings.empty()) result.remarks.emplace_back("no pick needs a setting of NCCL");
   result.text = to_nccl_environment(settings, header_of(plan));
+  result.empty = settings.empty();
   return result;
 }
 
@@ -250,11 +251,13 @@ Exported export_plan(const Plan& plan, ExportFormat format) {
   if (format == ExportFormat::flux) {
     const std::vector<FluxEntry> entries = flux_entries_of(plan, result.remarks);
     result.text = to_flux_tuning(entries, header_of(plan));
+    result.empty = entries.empty();
     return result;
   }
   const std::vector<UbGemm> gemms = overlap_of(layout, result.remarks);
   result.text = format == ExportFormat::te_yaml ? to_tp_overlap_yaml(gemms, header_of(plan))
                                                 : to_ub_cfgs(gemms, header_of(plan));
+  result.empty = gemms.empty();
   return result;
 }
 

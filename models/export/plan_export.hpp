@@ -28,6 +28,7 @@ struct ExportFormatName {
 struct Exported {
   std::string text;
   std::vector<std::string> remarks;  ///< picks that the system has no word for
+  bool empty = false;                ///< no pick has a word: the text sets nothing
 };
 
 /// Lines that say which plan this is: its hash, scenario, layout and predicted gain.

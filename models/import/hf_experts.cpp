@@ -70,6 +70,10 @@ constexpr ExpertFamily kExpertFamilies[] = {
      .experts = "num_experts",
      .width = "moe_intermediate_size",
      .qk_norm = true},
+    {.type = "qwen3_vl_moe_text",
+     .experts = "num_experts",
+     .width = "moe_intermediate_size",
+     .qk_norm = true},
 };
 
 const ExpertFamily* expert_family(const Value& model) {

@@ -40,6 +40,7 @@ constexpr HfFamily kFamilies[] = {
      .head_dim = 128,
      .windows = WindowRule::from_a_layer,
      .sliding_window = 4096},
+    {.type = "qwen3_vl_text", .architecture = "Qwen3VLTextModel", .qk_norm = true, .head_dim = 128},
 };
 
 const HfFamily* find(std::string_view HfFamily::*member, std::string_view text) {

@@ -108,7 +108,10 @@ class ArgumentReader {
 
   void read(const std::vector<TextLine>& lines) {
     for (const TextLine& line : lines) {
-      const auto words = shell_words(line.text);
+      std::string_view text = line.text;
+      // To sbatch these are arguments and no remarks.
+      if (text.starts_with("#SBATCH")) text.remove_prefix(7);
+      const auto words = shell_words(text);
       for (std::size_t i = 0; i < words.size(); ++i) read_word(words, i, line.number);
       if (words.empty() || words.back().text != "\\") end_argument();
     }
@@ -144,7 +147,7 @@ class ArgumentReader {
     }
     if (i == 0 && text.ends_with(':') && words.size() >= 2 &&
         is_nemo_key(std::string_view(text).substr(0, text.size() - 1))) {
-      set(text.substr(0, text.size() - 1), words[1].text, line);
+      set(text.substr(0, text.size() - 1), words[1].text, line, false);
     }
   }
 
@@ -168,25 +171,26 @@ class ArgumentReader {
   void end_argument() {
     if (pending_.empty()) return;
     const std::string name = std::exchange(pending_, {});
-    set(name, std::exchange(value_, {}), pending_line_);
+    set(name, std::exchange(value_, {}), pending_line_, true);
   }
 
   void hydra(const std::string& text, std::size_t equals, std::uint32_t line) {
     std::string name = text.substr(0, equals);
     name = name.substr(name.rfind('.') + 1);
-    if (is_identifier(name)) set(name, text.substr(equals + 1), line);
+    if (is_identifier(name)) set(name, text.substr(equals + 1), line, false);
   }
 
-  void set(const std::string& name, const std::string& raw, std::uint32_t line) {
+  void set(const std::string& name, const std::string& raw, std::uint32_t line, bool dashed) {
     const std::string value = expand(raw, line);
-    const auto [place, fresh] = result_.arguments.try_emplace(name, LaunchArgument{value, line});
+    const auto [place, fresh] =
+        result_.arguments.try_emplace(name, LaunchArgument{value, line, dashed});
     if (fresh) return;
     if (place->second.value != value) {
       findings_.note(line,
                      fmt::format("{} {} takes the place of {} on line {}", name, in_quotes(value),
                                  in_quotes(place->second.value), place->second.line));
     }
-    place->second = {value, line};
+    place->second = {value, line, dashed};
   }
 
   void assignment(const std::string& name, const std::string& value, std::uint32_t line) {

@@ -20,6 +20,7 @@ namespace weft::model {
 struct LaunchArgument {
   std::string value;  ///< empty: a switch
   std::uint32_t line = 0;
+  bool dashed = false;  ///< "--name", as Megatron-LM has them
 };
 
 struct LaunchArguments {

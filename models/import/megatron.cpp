@@ -44,6 +44,30 @@ class JobReader {
     return std::nullopt;
   }
 
+  /// A number of the script's own variables, which is said.
+  std::optional<std::int64_t> variable(std::initializer_list<std::string_view> names,
+                                       std::string_view what) {
+    for (const std::string_view name : names) {
+      const auto found = arguments_.environment.find(std::string(name));
+      if (found == arguments_.environment.end()) continue;
+      const auto value = config::whole_number(found->second.value);
+      if (!value || *value < 1 || *value > kMostParts) continue;
+      findings_.note(found->second.line,
+                     fmt::format("{} are those of ${}: {}", what, name, *value));
+      return value;
+    }
+    return std::nullopt;
+  }
+
+  /// "gpu:h100:8" of Slurm's --gres.
+  std::optional<std::int64_t> slurm_gpus() const {
+    const LaunchArgument* gres = arguments_.find("gres");
+    if (gres == nullptr || !gres->value.starts_with("gpu:")) return std::nullopt;
+    const auto value =
+        config::whole_number(std::string_view(gres->value).substr(gres->value.rfind(':') + 1));
+    return value && *value >= 1 && *value <= kMostParts ? value : std::nullopt;
+  }
+
   bool on(std::initializer_list<std::string_view> names) const {
     for (const std::string_view name : names) {
       if (arguments_.on(name)) return true;
@@ -99,7 +123,11 @@ MegatronJob megatron_job(const LaunchArguments& arguments) {
   job.cp = read.size({"context_parallel_size"}, kMostParts).value_or(1);
   job.ep = read.size({"expert_model_parallel_size"}, kMostParts).value_or(1);
   job.gpus_per_node = read.size({"nproc_per_node", "devices", "gpus_per_node"}, kMostParts);
-  job.nodes = read.size({"nnodes", "num_nodes"}, kMostParts);
+  if (!job.gpus_per_node) job.gpus_per_node = read.slurm_gpus();
+  if (!job.gpus_per_node)
+    job.gpus_per_node = read.variable({"GPUS_PER_NODE", "NPROC_PER_NODE"}, "GPUs of a node");
+  job.nodes = read.size({"nnodes", "num_nodes", "nodes"}, kMostParts);
+  if (!job.nodes) job.nodes = read.variable({"NUM_NODES", "NNODES"}, "nodes");
   job.sequence_parallel = read.on({"sequence_parallel"});
   job.overlap = read.on({"tp_comm_overlap", "ub_tp_comm_overlap"});
   for (const char* name : {"tp_comm_overlap_cfg", "ub_tp_comm_overlap_cfg"}) {
@@ -113,6 +141,15 @@ MegatronJob megatron_job(const LaunchArguments& arguments) {
   findings.throw_errors();
   if (!arguments.find("tensor_model_parallel_size")) {
     findings.note(0, "no tensor_model_parallel_size: 1, as Megatron-LM has it");
+  }
+  const LaunchArgument* groups = arguments.find("num_query_groups");
+  const bool grouped = arguments.on("group_query_attention");
+  if (groups != nullptr && groups->dashed && !grouped) {
+    findings.note(groups->line,
+                  "num_query_groups without group_query_attention: Megatron-LM ignores it");
+  } else if (groups == nullptr && grouped) {
+    findings.note(line_of(arguments, "group_query_attention"),
+                  "no num_query_groups: 1, as Megatron-LM has it");
   }
   if (!job.micro_batch) findings.note(0, "no micro_batch_size: taken as 1");
   job.notes = findings.take_notes();
@@ -153,20 +190,26 @@ Value model_of(const MegatronJob& job, const LaunchArguments& arguments) {
          {"n_layer", *job.layers},
          {"n_embd", *job.hidden},
          {"n_head", *job.heads},
-         {"n_inner", known(job.ffn)},
+         {"n_inner", job.ffn.value_or(*job.hidden * 4)},
          {"n_positions", known(job.positions ? job.positions : job.sequence)},
          {"vocab_size", known(job.vocab)},
          {"tie_word_embeddings", !arguments.on("untie_embeddings_and_output_weights")}});
   }
   const bool biases = !arguments.on("disable_bias_linear");
-  const bool grouped = arguments.on("group_query_attention") || job.groups;
+  const LaunchArgument* groups = arguments.find("num_query_groups");
+  std::int64_t kv_heads = *job.heads;
+  if (arguments.on("group_query_attention")) {
+    kv_heads = job.groups.value_or(1);
+  } else if (groups != nullptr && !groups->dashed) {
+    kv_heads = job.groups.value_or(kv_heads);
+  }
   return Value::object(
       {{"model_type", "llama"},
        {"num_hidden_layers", *job.layers},
        {"hidden_size", *job.hidden},
        {"intermediate_size", job.ffn.value_or(*job.hidden * 4 * 2 / 3 / 64 * 64)},
        {"num_attention_heads", *job.heads},
-       {"num_key_value_heads", grouped && job.groups ? *job.groups : *job.heads},
+       {"num_key_value_heads", kv_heads},
        {"head_dim", job.head_dim.value_or(*job.hidden / *job.heads)},
        {"max_position_embeddings", known(job.positions)},
        {"vocab_size", known(job.vocab)},

@@ -125,27 +125,103 @@ const NcclSetting* find_in(const std::vector<NcclSetting>& settings, std::string
   return nullptr;
 }
 
-/// The name and value of a line that sets a variable of NCCL.
-std::optional<NcclSetting> setting_of(const config::TextLine& line) {
-  std::string_view text = config::trimmed(line.text);
-  for (const std::string_view word : {"export ", "declare -x ", "setenv "}) {
-    if (text.starts_with(word)) text = config::trimmed(text.substr(word.size()));
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+bool is_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+/// Whether a ';' parts functions of a list, "allreduce:ring;allgather:tree", and not commands.
+bool parts_functions(std::string_view after) {
+  std::size_t end = 0;
+  while (end < after.size() && std::islower(static_cast<unsigned char>(after[end]))) ++end;
+  return end > 0 && end < after.size() && after[end] == ':';
+}
+
+/// The end of a value that begins at `at`, unquoted; `around` is the quote before its name, or 0.
+std::size_t end_of_value(std::string_view text, std::size_t at, char around) {
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (around != 0 ? c == around : is_blank(c)) break;
+    if (c == ';' && around == 0 && !parts_functions(text.substr(at + 1))) break;
   }
-  const std::size_t equals = text.find('=');
-  if (!text.starts_with("NCCL_") || equals == text.npos) return std::nullopt;
-  const std::string_view name = config::trimmed(text.substr(0, equals));
-  if (!std::all_of(name.begin(), name.end(),
-                   [](unsigned char c) { return std::isalnum(c) || c == '_'; })) {
-    return std::nullopt;
+  return at;
+}
+
+/// What a line sets of NCCL: by a shell, one after another or before a command, by `mpirun -x` and
+/// `docker -e`, by csh's setenv, or as nccl.conf has it.
+std::vector<NcclSetting> settings_of(const config::TextLine& line) {
+  std::vector<NcclSetting> found;
+  const std::string_view text = line.text;
+  const auto skip = [&](std::size_t at) {
+    while (at < text.size() && is_blank(text[at])) ++at;
+    return at;
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    const char before = i == 0 ? ' ' : text[i - 1];
+    if (text[i] == '#' && is_blank(before)) break;
+    if (std::string_view(" \t;&|(\"'").find(before) == std::string_view::npos ||
+        !text.substr(i).starts_with("NCCL_")) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < text.size() && is_name(text[end])) ++end;
+    const std::string_view name = text.substr(i, end - i);
+    const std::string_view command = config::trimmed(text.substr(0, i));
+    const bool by_word = command.ends_with("setenv") || command.ends_with("-genv");
+    const char around = before == '"' || before == '\'' ? before : '\0';
+    i = end;
+    std::size_t at = skip(end);
+    if (at < text.size() && text[at] == '=') {
+      at = at > end ? skip(at + 1) : at + 1;
+    } else if (!by_word || at == end) {
+      continue;
+    }
+    std::string_view value;
+    if (at < text.size() && (text[at] == '"' || text[at] == '\'')) {
+      i = std::min(text.find(text[at], at + 1), text.size());
+      value = text.substr(at + 1, i - at - 1);
+    } else {
+      i = end_of_value(text, at, around);
+      value = text.substr(at, i - at);
+    }
+    found.push_back({std::string(name), std::string(value), line.number});
   }
-  std::string_view value = config::trimmed(text.substr(equals + 1));
-  if (!value.empty() && (value.front() == '"' || value.front() == '\'')) {
-    const std::size_t end = value.find(value.front(), 1);
-    value = value.substr(1, end == value.npos ? value.npos : end - 1);
-  } else {
-    value = config::trimmed(value.substr(0, value.find(" #")));
+  return found;
+}
+
+/// Adds a setting, or puts it in the place of an earlier one.
+void keep(NcclSetting setting, std::vector<NcclSetting>& settings, Findings& findings) {
+  const bool both =
+      setting.value.find('"') != std::string::npos && setting.value.find('\'') != std::string::npos;
+  if (both) {
+    findings.note(setting.line, fmt::format("{} has quotes of both kinds: ignored", setting.name));
+    return;
   }
-  return NcclSetting{std::string(name), std::string(value), line.number};
+  if (!is_read(setting.name)) {
+    std::vector<std::string_view> names = {"NCCL_ALGO", "NCCL_PROTO", "NCCL_CTA_POLICY"};
+    for (const Range& range : kRanges) names.push_back(range.name);
+    const auto nearest = nearest_name(setting.name, names);
+    findings.note(setting.line, fmt::format("{} is not read, and kept as it is", setting.name),
+                  nearest ? fmt::format("did you mean {}?", *nearest) : "");
+  } else if (setting.value.find('$') != std::string::npos) {
+    findings.note(setting.line,
+                  fmt::format("{} is {}: unknown", setting.name, in_quotes(setting.value)));
+    return;
+  }
+  const auto before = std::find_if(settings.begin(), settings.end(),
+                                   [&](const auto& each) { return each.name == setting.name; });
+  if (before == settings.end()) {
+    settings.push_back(std::move(setting));
+    return;
+  }
+  findings.note(setting.line,
+                fmt::format("{} {} takes the place of {} on line {}", setting.name,
+                            in_quotes(setting.value), in_quotes(before->value), before->line));
+  *before = std::move(setting);
 }
 
 }  // namespace
@@ -185,7 +261,7 @@ std::vector<NcclFault> faults_of(const std::vector<NcclSetting>& settings) {
 
 bool looks_like_nccl_environment(std::string_view text) {
   for (const config::TextLine& line : config::text_lines(text)) {
-    if (setting_of(line)) return true;
+    if (!settings_of(line).empty()) return true;
   }
   return false;
 }
@@ -195,30 +271,11 @@ NcclEnvironment read_nccl_environment(std::string_view text, const std::string& 
   NcclEnvironment result;
   result.file = name;
   for (const config::TextLine& line : config::text_lines(text)) {
-    auto setting = setting_of(line);
-    if (!setting) {
-      const std::string_view bare = config::trimmed(line.text);
-      if (!bare.empty() && !bare.starts_with('#'))
-        findings.note(line.number, fmt::format("{} sets nothing of NCCL", in_quotes(bare)));
-      continue;
-    }
-    if (!is_read(setting->name)) {
-      std::vector<std::string_view> names = {"NCCL_ALGO", "NCCL_PROTO", "NCCL_CTA_POLICY"};
-      for (const Range& range : kRanges) names.push_back(range.name);
-      const auto nearest = nearest_name(setting->name, names);
-      findings.note(line.number, fmt::format("{} is not read, and kept as it is", setting->name),
-                    nearest ? fmt::format("did you mean {}?", *nearest) : "");
-    }
-    const auto before = std::find_if(result.settings.begin(), result.settings.end(),
-                                     [&](const auto& each) { return each.name == setting->name; });
-    if (before == result.settings.end()) {
-      result.settings.push_back(std::move(*setting));
-    } else {
-      findings.note(line.number,
-                    fmt::format("{} {} takes the place of {} on line {}", setting->name,
-                                in_quotes(setting->value), in_quotes(before->value), before->line));
-      *before = std::move(*setting);
-    }
+    std::vector<NcclSetting> settings = settings_of(line);
+    const std::string_view bare = config::trimmed(line.text);
+    if (settings.empty() && !bare.empty() && !bare.starts_with('#'))
+      findings.note(line.number, fmt::format("{} sets nothing of NCCL", in_quotes(bare)));
+    for (NcclSetting& setting : settings) keep(std::move(setting), result.settings, findings);
   }
   if (result.settings.empty()) {
     findings.error(0, "no variable of NCCL is set in this text", "export NCCL_ALGO=ring");

@@ -64,6 +64,33 @@ class ConfigReader {
     for (const std::string_view key : {"compilation-config", "compilation_config"}) {
       if (const auto value = value_of(text, key)) compilation(*value, line.number);
     }
+    if (const auto value = value_of(text, "-O"); value && value->starts_with('{'))
+      compilation(*value, line.number);
+    dotted(config::words_of(text), line.number);
+  }
+
+  /// "--compilation-config.pass_config.enable_sp true", "-O.pass_config.enable_sp=true".
+  void dotted(const std::vector<std::string_view>& words, std::uint32_t line) {
+    constexpr std::string_view kPass = ".pass_config.";
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::size_t at = words[i].find(kPass);
+      if (at == std::string_view::npos || !words[i].starts_with('-')) continue;
+      const std::string_view rest = words[i].substr(at + kPass.size());
+      const std::size_t equals = rest.find('=');
+      std::string_view value = equals != rest.npos    ? rest.substr(equals + 1)
+                               : i + 1 < words.size() ? words[i + 1]
+                                                      : std::string_view();
+      any_ = true;
+      read_member({std::string(rest.substr(0, equals)), value_in(value)}, line);
+    }
+  }
+
+  static Value value_in(std::string_view word) {
+    if (word == "true" || word == "True") return true;
+    if (word == "false" || word == "False") return false;
+    if (const auto whole = config::whole_number(word)) return *whole;
+    if (const auto real = config::real_number(word)) return *real;
+    return std::string(word);
   }
 
   /// What stands after the key: a quoted text whole, an object in braces, else a word.
@@ -184,7 +211,8 @@ std::vector<std::string> faults_of(const VllmOverlap& o) {
 
 bool looks_like_vllm_config(std::string_view text) {
   return text.find("pass_config") != text.npos || text.find("vllm serve") != text.npos ||
-         text.find("compilation-config") != text.npos;
+         text.find("compilation-config") != text.npos ||
+         text.find("compilation_config") != text.npos;
 }
 
 VllmOverlap read_vllm_config(std::string_view text, const std::string& name) {

@@ -82,9 +82,14 @@ TEST_F(Command, ExportsWhatItReadsBack) {
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_THAT(plan.out, HasSubstr("# weft plan "));
   EXPECT_THAT(plan.out, HasSubstr("predicted gain"));
-  const Ran emitted = weft(std::string(kConfigs) + "plan $T/s.json --emit nccl-env=$T/env.sh");
+  const Ran emitted = weft(std::string(kConfigs) + "plan $T/s.json --emit megatron=$T/args.sh");
   EXPECT_EQ(emitted.code, 0) << emitted.err;
-  EXPECT_THAT(text_of(folder_ / "env.sh"), HasSubstr("# weft plan "));
+  EXPECT_THAT(text_of(folder_ / "args.sh"), HasSubstr("# weft plan "));
+  // What sets nothing is no file of NCCL's settings.
+  const Ran nothing = weft(std::string(kConfigs) + "plan $T/s.json --emit nccl-env=$T/env.sh");
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("no pick of the plan has a word in nccl-env"));
+  EXPECT_FALSE(files().contains("env.sh"));
 }
 
 TEST_F(Command, ImportRefusesWhatItDoesNotKnow) {
@@ -99,6 +104,29 @@ TEST_F(Command, ImportRefusesWhatItDoesNotKnow) {
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("this is `nvidia-smi topo -p2p`"));
   EXPECT_EQ(files(), std::set<std::string>{"note.txt"});
+}
+
+TEST_F(Command, OptionsThatMeanNothingToAFormatAreRefused) {
+  const Ran job = weft("import tests/fuzz/corpus/launch_args/llama3_70b.job --with x --network y");
+  EXPECT_EQ(job.code, 2);
+  EXPECT_THAT(job.err, HasSubstr("--with means nothing to tests/fuzz/corpus/launch_args/"));
+  const Ran system = weft(
+      "import configs/imports/hgx-h100-astra-system.json --network "
+      "configs/imports/hgx-h100-astra.yml");
+  EXPECT_EQ(system.code, 0) << system.err;
+  EXPECT_THAT(system.err, HasSubstr("all-reduce of 16 MiB: 120.79 us"));
+}
+
+TEST_F(Command, DoctorReadsEveryFormatThatImportReads) {
+  const std::string corpus = " tests/fuzz/corpus/";
+  const Ran ran = weft("doctor" + corpus + "kineto/new.json.gz" + corpus + "nsys/export.sqlite" +
+                       corpus + "nsys/gpu_trace.csv" + corpus + "hf_config/gpt2.json" + corpus +
+                       "astra_network/ring.yml" + corpus + "astra_network/system.json" + corpus +
+                       "chakra/layer.et" + corpus + "flux_tuning/ag_and_rs.cu.txt");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("new.json.gz: kineto, read and legal"));
+  EXPECT_THAT(ran.err, HasSubstr("system.json: astra-sys, read and legal"));
+  EXPECT_THAT(ran.out, HasSubstr("0 of 21 rules are broken"));
 }
 
 TEST_F(Command, AFolderIsNoFileToImport) {

@@ -143,8 +143,9 @@ struct ExportOptions {
   std::optional<std::string> out;
 };
 ExitCode export_file(const ExportOptions& options, Context& context);
-/// Writes a plan that has a layout in another system's words; throws UsageError for an unknown format.
-void emit_plan(const model::Plan& plan, const std::string& format,
+/// Writes a plan that has a layout in another system's words, and returns whether there was a word for any
+/// pick; throws UsageError for an unknown format.
+bool emit_plan(const model::Plan& plan, const std::string& format,
                const std::optional<std::string>& file, Context& context);
 
 /// What `weft doctor` was asked.

@@ -61,11 +61,17 @@ ExitCode convert(const std::string& text, const ExportOptions& options, model::E
 
 }  // namespace
 
-void emit_plan(const model::Plan& plan, const std::string& format,
+bool emit_plan(const model::Plan& plan, const std::string& format,
                const std::optional<std::string>& file, Context& context) {
   const model::Exported exported = model::export_plan(plan, export_format(format));
   for (const std::string& remark : exported.remarks) context.err << "note: " << remark << '\n';
+  if (exported.empty) {
+    context.err << fmt::format("no pick of the plan has a word in {}: nothing is written\n",
+                               format);
+    return false;
+  }
   write_out(exported.text, file, context);
+  return true;
 }
 
 ExitCode export_file(const ExportOptions& options, Context& context) {
@@ -87,8 +93,7 @@ ExitCode export_file(const ExportOptions& options, Context& context) {
   }
   const model::Plan plan = run_plan(scenario, {}, context);
   if (plan.layouts.empty()) throw UsageError(fmt::format("{}: nothing fits", options.file));
-  emit_plan(plan, options.to, options.out, context);
-  return ExitCode::ok;
+  return emit_plan(plan, options.to, options.out, context) ? ExitCode::ok : ExitCode::failed;
 }
 
 }  // namespace weft::tool

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -73,29 +74,33 @@ const ImportFormat& format_of(const std::string& name, std::string_view head) {
 
 const std::vector<ImportFormat>& import_formats() {
   static const std::vector<ImportFormat> formats = {
-      {"nccl-xml", "NCCL's topology XML", looks_like_xml, import_nccl_xml},
+      {"nccl-xml", "NCCL's topology XML", looks_like_xml, import_nccl_xml, false,
+       "--complete-from"},
       {"nsys-sqlite", "Nsight Systems, `nsys export --type sqlite`", calibration::looks_like_sqlite,
        import_nsys_sqlite, true},
       {"chakra", "execution trace of Chakra, protobuf or JSON", model::looks_like_chakra,
-       import_chakra},
+       import_chakra, false, "--with --network"},
       {"kineto", "trace of the PyTorch profiler, plain or gzip", calibration::looks_like_trace,
        import_kineto, true},
       {"nsys-csv", "Nsight Systems, `nsys stats --report cuda_gpu_trace --format csv`",
        calibration::looks_like_nsys_csv, import_nsys_csv},
       {"nccl-tests", "log of nccl-tests", calibration::looks_like_nccl_tests, import_nccl_tests},
       {"astra-net", "network of ASTRA-sim's analytical backend", topology::looks_like_astra_network,
-       import_astra},
+       import_astra, false, "--with"},
+      {"astra-sys", "system layer of ASTRA-sim", topology::looks_like_astra_system,
+       import_astra_system, false, "--network"},
       {"flux", "tuning entries of FLUX", model::looks_like_flux_tuning, import_flux},
       {"vllm", "overlap settings of vLLM: --config, --compilation-config or a command line",
        model::looks_like_vllm_config, import_vllm},
       {"tp-overlap", "tp_comm_overlap_cfg of Megatron-LM, ub_cfgs of Transformer Engine",
-       model::looks_like_tp_overlap, import_tp_overlap},
+       model::looks_like_tp_overlap, import_tp_overlap, false, "--with"},
       {"job", "arguments of Megatron-LM or NeMo: script, Hydra or YAML",
-       model::looks_like_launch_arguments, import_job},
+       model::looks_like_launch_arguments, import_job, false, "--complete-from"},
       {"hf-config", "config.json of Hugging Face", looks_like_model, import_model},
       {"nccl-env", "environment of NCCL", model::looks_like_nccl_environment,
        import_nccl_environment},
-      {"topo-m", "`nvidia-smi topo -m`", topology::looks_like_topo_matrix, import_topo_matrix},
+      {"topo-m", "`nvidia-smi topo -m`", topology::looks_like_topo_matrix, import_topo_matrix,
+       false, "--complete-from"},
   };
   return formats;
 }
@@ -159,6 +164,14 @@ ExitCode import_file(const ImportOptions& options, Context& context) {
   const std::string head =
       options.file == "-" ? input.text.substr(0, kHead) : head_of(options.file);
   const ImportFormat& format = options.as ? format_named(*options.as) : format_of(input.name, head);
+  for (const auto& [option, value] :
+       {std::pair("--with", &options.with), std::pair("--network", &options.network),
+        std::pair("--complete-from", &options.complete)}) {
+    if (*value && format.options.find(option) == format.options.npos) {
+      throw UsageError(fmt::format("{} means nothing to {}, which is {} ({})", option, options.file,
+                                   format.name, format.what));
+    }
+  }
   if (format.streams && options.file == "-") {
     throw UsageError(fmt::format("{} is read from a file, not from the input stream", format.what));
   }

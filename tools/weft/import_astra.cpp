@@ -24,14 +24,26 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMebibytes[] = {1, 4, 8, 16};
+constexpr Bytes kLargestAstraConfig = Bytes::from(1 << 20);
 constexpr Bytes kLargestTrace = Bytes::from(std::int64_t{256} << 20);
 constexpr std::size_t kMostTraces = 4096;
 
-void run_all_reduces(const topology::AstraNetwork& network, const std::string& file,
-                     Context& context) {
-  const topology::AstraSystem system =
-      topology::read_astra_system(config::read_text(file, Bytes::from(1 << 20)), file);
+topology::AstraSystem system_of(const std::string& file, Context& context) {
+  topology::AstraSystem system =
+      topology::read_astra_system(config::read_text(file, kLargestAstraConfig), file);
   print_notes(system.notes, context);
+  return system;
+}
+
+topology::AstraNetwork network_of(const std::string& file, Context& context) {
+  topology::AstraNetwork network =
+      topology::read_astra_network(config::read_text(file, kLargestAstraConfig), file);
+  print_notes(network.notes, context);
+  return network;
+}
+
+void run_all_reduces(const topology::AstraNetwork& network, const topology::AstraSystem& system,
+                     Context& context) {
   for (const std::int64_t size : kMebibytes) {
     const Bytes message = Bytes::from(size << 20);
     const model::AstraCollective built =
@@ -80,14 +92,10 @@ config::Value summary_of(const std::vector<model::ChakraTrace>& traces) {
 /// Exposed is what is not under NPU 0's compute nodes, as ASTRA-sim counts it.
 void run_trace(const std::vector<model::ChakraTrace>& traces, const std::string& file,
                const ImportInput& input, config::Value& summary, Context& context) {
-  const topology::AstraNetwork network =
-      topology::read_astra_network(config::read_text(file, Bytes::from(1 << 20)), file);
-  print_notes(network.notes, context);
+  const topology::AstraNetwork network = network_of(file, context);
   topology::AstraSystem system;
   if (input.options.with) {
-    system = topology::read_astra_system(
-        config::read_text(*input.options.with, Bytes::from(1 << 20)), *input.options.with);
-    print_notes(system.notes, context);
+    system = system_of(*input.options.with, context);
   } else {
     context.err << "note: no system layer (--with): rings, one chunk\n";
   }
@@ -113,7 +121,8 @@ ExitCode import_astra(const ImportInput& input, Context& context) {
   const topology::AstraNetwork network = topology::read_astra_network(input.text, input.name);
   print_notes(network.notes, context);
   try {
-    if (input.options.with) run_all_reduces(network, *input.options.with, context);
+    if (input.options.with)
+      run_all_reduces(network, system_of(*input.options.with, context), context);
   } catch (const std::invalid_argument& fault) {
     throw UsageError(fmt::format("{}: {}", input.name, fault.what()));
   }
@@ -126,6 +135,23 @@ ExitCode import_astra(const ImportInput& input, Context& context) {
   }
   context.err << "unknown: profile, device and hosts, which ASTRA-sim does not have\n";
   deliver(config::to_json(machine), input, context);
+  return ExitCode::ok;
+}
+
+ExitCode import_astra_system(const ImportInput& input, Context& context) {
+  const topology::AstraSystem system = topology::read_astra_system(input.text, input.name);
+  print_notes(system.notes, context);
+  context.err << fmt::format("a system layer: {} chunks in flight of {} splits\n",
+                             system.active_chunks, system.splits);
+  if (!input.options.network) {
+    context.err << "note: it says no time alone: name its network with --network\n";
+    return ExitCode::ok;
+  }
+  try {
+    run_all_reduces(network_of(*input.options.network, context), system, context);
+  } catch (const std::invalid_argument& fault) {
+    throw UsageError(fmt::format("{}: {}", *input.options.network, fault.what()));
+  }
   return ExitCode::ok;
 }
 

@@ -25,7 +25,8 @@ struct ImportFormat {
   /// Whether the first bytes of a file (64 KiB at most) look like it, or like what is mistaken for it.
   bool (*looks_like)(std::string_view head);
   ExitCode (*run)(const ImportInput& input, Context& context);
-  bool streams = false;  ///< reads the file itself: text stays empty
+  bool streams = false;           ///< reads the file itself: text stays empty
+  std::string_view options = {};  ///< of the command that mean something to it: "--with --network"
 };
 
 /// Every format, in the order in which they are tried.
@@ -53,6 +54,7 @@ ExitCode import_topo_matrix(const ImportInput& input, Context& context);
 ExitCode import_nccl_xml(const ImportInput& input, Context& context);
 ExitCode import_nccl_tests(const ImportInput& input, Context& context);
 ExitCode import_astra(const ImportInput& input, Context& context);
+ExitCode import_astra_system(const ImportInput& input, Context& context);
 ExitCode import_chakra(const ImportInput& input, Context& context);
 ExitCode import_job(const ImportInput& input, Context& context);
 ExitCode import_tp_overlap(const ImportInput& input, Context& context);

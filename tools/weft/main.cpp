@@ -86,7 +86,7 @@ void describe(CLI::App& app, Arguments& a) {
   simulate->add_option("--trace", a.simulate.trace,
                        "Write a trace for Perfetto or chrome://tracing to this file");
   simulate->add_option("--ranks", a.simulate.ranks, "Ranks that the timeline draws")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 65536));
   simulate->add_flag_callback(
       "--no-timeline", [&a] { a.simulate.timeline = false; }, "Figures only");
   simulate->add_flag("--explain", a.simulate.explain, "Say where exposed time comes from");
@@ -203,7 +203,7 @@ void describe(CLI::App& app, Arguments& a) {
   add_pins(*diff, a.diff.pinned);
   diff->add_option("--steps", a.diff.steps,
                    "How many runs of the scenario the trace holds: times are compared too")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.001, 1e6));
   CLI::App* published =
       app.add_subcommand("published", "Set predictions beside figures that others published");
   published->add_option("--markdown", a.published.markdown,

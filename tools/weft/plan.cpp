@@ -24,10 +24,12 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     config::write_file(*options.lock,
                        config::to_json(model::to_value(model::lock_of(made, *options.lock))));
   }
+  bool emitted = true;
   if (options.emit && !made.layouts.empty()) {
     const std::size_t equals = options.emit->find('=');
     if (equals == std::string::npos) throw UsageError("--emit wants FORMAT=FILE");
-    emit_plan(made, options.emit->substr(0, equals), options.emit->substr(equals + 1), context);
+    emitted =
+        emit_plan(made, options.emit->substr(0, equals), options.emit->substr(equals + 1), context);
   }
   std::optional<model::AskedPlan> asked;
   if (options.against && !made.layouts.empty())
@@ -44,7 +46,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     if (options.lock && !made.layouts.empty())
       context.out << fmt::format("picks locked in {}\n", *options.lock);
   }
-  return made.layouts.empty() ? ExitCode::failed : ExitCode::ok;
+  return made.layouts.empty() || !emitted ? ExitCode::failed : ExitCode::ok;
 }
 
 }  // namespace weft::tool

@@ -141,6 +141,14 @@ bool looks_like_astra_network(std::string_view text) {
   return text.find("npus_count") != text.npos;
 }
 
+bool looks_like_astra_system(std::string_view text) {
+  for (const std::string_view key :
+       {"\"all-reduce-implementation\"", "\"preferred-dataset-splits\"", "\"endpoint-delay\""}) {
+    if (text.find(key) != text.npos) return true;
+  }
+  return false;
+}
+
 AstraNetwork read_astra_network(std::string_view text, const std::string& name) {
   Findings findings(name);
   AstraNetwork network;

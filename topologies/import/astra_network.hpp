@@ -42,6 +42,7 @@ struct AstraSystem {
 };
 
 [[nodiscard]] bool looks_like_astra_network(std::string_view text);
+[[nodiscard]] bool looks_like_astra_system(std::string_view text);
 [[nodiscard]] AstraNetwork read_astra_network(std::string_view text, const std::string& name);
 [[nodiscard]] AstraSystem read_astra_system(std::string_view text, const std::string& name);
 

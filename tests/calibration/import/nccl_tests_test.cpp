@@ -10,10 +10,12 @@
 
 #include "configs/reader/document.hpp"
 #include "configs/reader/error.hpp"
+#include "tests/fuzz/fixture.hpp"
 
 namespace weft::calibration {
 namespace {
 
+using fixture::lines_of;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -25,15 +27,9 @@ NcclTestsLog log_of(const std::string& name) {
   return read_nccl_tests(config::read_text(file, Bytes::from(1 << 20)), name);
 }
 
-std::vector<std::string> notes_of(const NcclTestsLog& log) {
-  std::vector<std::string> lines;
-  for (const config::ConfigError& note : log.notes) lines.push_back(to_string(note));
-  return lines;
-}
-
 TEST(NcclTests, TheUsualLog) {
   const NcclTestsLog log = log_of("all_reduce_8.txt");
-  EXPECT_THAT(notes_of(log), IsEmpty());
+  EXPECT_THAT(lines_of(log.notes), IsEmpty());
   ASSERT_EQ(log.runs.size(), 1U);
   EXPECT_EQ(log.runs[0].operation, "all_reduce");
   EXPECT_EQ(log.runs[0].ranks, 8);
@@ -54,14 +50,14 @@ TEST(NcclTests, TheUsualLog) {
 
 TEST(NcclTests, TheOldLayoutHasNoRoot) {
   const NcclTestsLog log = log_of("old_layout_v100.txt");
-  EXPECT_THAT(notes_of(log), IsEmpty());
+  EXPECT_THAT(lines_of(log.notes), IsEmpty());
   EXPECT_EQ(log.runs[0].operation, "all_gather");
   EXPECT_EQ(log.runs[0].samples, 18U);
 }
 
 TEST(NcclTests, PrefixesTagsAndTwoHosts) {
   const NcclTestsLog log = log_of("mpirun_two_hosts.txt");
-  EXPECT_THAT(notes_of(log), IsEmpty());
+  EXPECT_THAT(lines_of(log.notes), IsEmpty());
   EXPECT_EQ(log.runs[0].ranks, 16);
   EXPECT_EQ(log.runs[0].hosts, 2);
   EXPECT_EQ(log.runs[0].rows, 9U);
@@ -76,8 +72,9 @@ TEST(NcclTests, SeveralRunsInAFileAndOneThatFailed) {
   EXPECT_EQ(log.runs[1].operation, "reduce_scatter");
   EXPECT_EQ(log.runs[2].operation, "all_to_all");
   EXPECT_EQ(log.runs[2].rows, 0U);
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("the run failed: \"node-1: Test NCCL failure")));
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("this run has no rows")));
+  EXPECT_THAT(lines_of(log.notes),
+              Contains(HasSubstr("the run failed: \"node-1: Test NCCL failure")));
+  EXPECT_THAT(lines_of(log.notes), Contains(HasSubstr("this run has no rows")));
   EXPECT_EQ(log.samples.runs.size(), 2U);
   EXPECT_EQ(log.samples.samples.back().run, 1);
 }
@@ -87,14 +84,14 @@ TEST(NcclTests, ElidedRanksFollowFromTheBandwidths) {
   EXPECT_EQ(log.runs[0].ranks, 8);
   EXPECT_EQ(log.runs[0].ranks_from, "busbw / algbw");
   EXPECT_EQ(log.runs[0].samples, 18U);
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("ranks are 8: busbw / algbw is 0.875")));
+  EXPECT_THAT(lines_of(log.notes), Contains(HasSubstr("ranks are 8: busbw / algbw is 0.875")));
 }
 
 TEST(NcclTests, OnlyAllReduceHasMoreBusbwThanAlgbw) {
   // No line names the program, three of sixteen rank lines are there, and one in-place row is not
   // what its other figures say.
   const NcclTestsLog log = log_of("elided_two_hosts.txt");
-  const std::vector<std::string> notes = notes_of(log);
+  const std::vector<std::string> notes = lines_of(log.notes);
   EXPECT_EQ(log.runs[0].operation, "all_reduce");
   EXPECT_EQ(log.runs[0].ranks, 16);
   EXPECT_EQ(log.runs[0].samples, 9U);
@@ -106,13 +103,13 @@ TEST(NcclTests, OnlyAllReduceHasMoreBusbwThanAlgbw) {
 
 TEST(NcclTests, ACutLogIsSaidToBeCut) {
   const NcclTestsLog log = log_of("cut.txt");
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("the row is cut")));
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("the log ends before the average")));
+  EXPECT_THAT(lines_of(log.notes), Contains(HasSubstr("the row is cut")));
+  EXPECT_THAT(lines_of(log.notes), Contains(HasSubstr("the log ends before the average")));
   EXPECT_GE(log.samples.samples.size(), 16U);
 }
 
 TEST(NcclTests, OutliersCollapseAndMissingRowsAreNamed) {
-  const std::vector<std::string> notes = notes_of(log_of("outlier_collapse.txt"));
+  const std::vector<std::string> notes = lines_of(log_of("outlier_collapse.txt").notes);
   EXPECT_THAT(notes, Contains(HasSubstr("outlier: 160000 bytes take")));
   EXPECT_THAT(notes, Contains(HasSubstr("collapse: busbw falls from")));
   EXPECT_THAT(notes, Contains(HasSubstr("rows are missing")));
@@ -120,7 +117,7 @@ TEST(NcclTests, OutliersCollapseAndMissingRowsAreNamed) {
 
 TEST(NcclTests, WrongResultsAndInconsistentRowsAreLeftOut) {
   const NcclTestsLog log = log_of("bad_rows.txt");
-  const std::vector<std::string> notes = notes_of(log);
+  const std::vector<std::string> notes = lines_of(log.notes);
   EXPECT_THAT(notes, Contains(HasSubstr("in_place: the result was wrong: left out")));
   EXPECT_THAT(notes, Contains(HasSubstr("busbw 9.99 is not 1.000 times algbw")));
   EXPECT_THAT(notes, Contains(HasSubstr("two ranks share device")));
@@ -129,20 +126,20 @@ TEST(NcclTests, WrongResultsAndInconsistentRowsAreLeftOut) {
 
 TEST(NcclTests, MoreColumnsAndNoInPlaceHalf) {
   const NcclTestsLog log = log_of("v217_intervals.txt");
-  EXPECT_THAT(notes_of(log), IsEmpty());
+  EXPECT_THAT(lines_of(log.notes), IsEmpty());
   EXPECT_EQ(log.runs[0].samples, 4U);
   EXPECT_EQ(log.samples.runs[0].program, "nccl-tests 2.17.6");
 }
 
 TEST(NcclTests, NothingIsGuessedWithoutALine) {
   const NcclTestsLog log = log_of("no_header.txt");
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("no line names the columns")));
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("busbw / algbw, 1.750: all_reduce")));
-  EXPECT_THAT(notes_of(log), Contains(HasSubstr("ranks are 8")));
+  EXPECT_THAT(lines_of(log.notes), Contains(HasSubstr("no line names the columns")));
+  EXPECT_THAT(lines_of(log.notes), Contains(HasSubstr("busbw / algbw, 1.750: all_reduce")));
+  EXPECT_THAT(lines_of(log.notes), Contains(HasSubstr("ranks are 8")));
   const NcclTestsLog nameless = log_of("nameless.txt");
-  EXPECT_THAT(notes_of(nameless), Contains(HasSubstr("its rows are left out")));
+  EXPECT_THAT(lines_of(nameless.notes), Contains(HasSubstr("its rows are left out")));
   EXPECT_THAT(nameless.samples.samples, IsEmpty());
-  EXPECT_THAT(notes_of(log_of("broadcast.txt")),
+  EXPECT_THAT(lines_of(log_of("broadcast.txt").notes),
               Contains(HasSubstr("broadcast is not modelled: its rows are left out")));
 }
 

@@ -12,10 +12,13 @@
 #include "calibration/import/nsys.hpp"
 #include "configs/reader/document.hpp"
 #include "configs/reader/error.hpp"
+#include "tests/fuzz/fixture.hpp"
 
 namespace weft::calibration {
 namespace {
 
+using fixture::lines_of;
+using fixture::refusal_of;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -24,23 +27,7 @@ std::string place(const std::string& name) {
   return "tests/fuzz/corpus/" + name;
 }
 GpuTrace csv(const std::string& name) {
-  return parse_nsys_csv(config::read_text(place(name), Bytes::from(1 << 20)), name);
-}
-
-std::vector<std::string> said(const GpuTrace& trace) {
-  std::vector<std::string> lines;
-  for (const config::ConfigError& note : trace.notes) lines.push_back(note.message);
-  return lines;
-}
-
-template <class Read>
-std::string refused(Read&& read) {
-  try {
-    read();
-  } catch (const config::ConfigErrors& errors) {
-    return errors.what();
-  }
-  return "not refused";
+  return parse_nsys_csv(fixture::text_of(name), name);
 }
 
 GpuTrace trace_of(
@@ -105,7 +92,7 @@ TEST(Kineto, NewTracesHaveTheCollectivesFacts) {
   EXPECT_EQ(trace.activities.size(), 5U);
   EXPECT_THAT(trace.operations, Contains(Operation{comm, "AllReduce", 8, 2097152}));
   EXPECT_THAT(trace.operations, Contains(Operation{comm, "ReduceScatter", 8, 4194304}));
-  EXPECT_THAT(said(trace), IsEmpty());
+  EXPECT_THAT(lines_of(trace.notes), IsEmpty());
   const ExposureReport report = exposure_of(trace);
   EXPECT_EQ(report.devices[0].communication_ns, 175'000);
   EXPECT_EQ(report.devices[0].hidden_ns, 50'000);
@@ -122,8 +109,9 @@ TEST(Kineto, CompressedTracesAreTheSame) {
 TEST(Kineto, OldTracesHaveWholeMicrosecondsAndNoFacts) {
   const GpuTrace trace = read_kineto(place("kineto/old_array.json"));
   EXPECT_EQ(trace.activities.front().begin_ns, 1'617'000'000'000'010'000);
-  EXPECT_THAT(said(trace), Contains(HasSubstr("groups and message sizes of collectives are not")));
-  EXPECT_THAT(said(trace), Contains(HasSubstr("SendRecv kernels is mostly waiting")));
+  EXPECT_THAT(lines_of(trace.notes),
+              Contains(HasSubstr("groups and message sizes of collectives are not")));
+  EXPECT_THAT(lines_of(trace.notes), Contains(HasSubstr("SendRecv kernels is mostly waiting")));
   EXPECT_EQ(exposure_of(trace).devices[0].exposed_ns, 75'000);
 }
 
@@ -138,8 +126,8 @@ TEST(Kineto, TruncationIsSaid) {
   const GpuTrace trace = read_kineto(place("kineto/cut.json"));
   EXPECT_TRUE(trace.cut);
   EXPECT_EQ(trace.activities.size(), 2U);
-  EXPECT_THAT(said(trace), Contains(HasSubstr("the trace is cut or broken after")));
-  EXPECT_THAT(refused([] { return read_kineto(place("kineto/wrong_cut_early.json")); }),
+  EXPECT_THAT(lines_of(trace.notes), Contains(HasSubstr("the trace is cut or broken after")));
+  EXPECT_THAT(refusal_of([] { return read_kineto(place("kineto/wrong_cut_early.json")); }),
               HasSubstr("cut or broken before its first GPU kernel"));
 }
 
@@ -148,15 +136,15 @@ TEST(Kineto, EventsWithoutTimesAreCountedAndPassedOver) {
   EXPECT_EQ(trace.activities.size(), 1U);
   EXPECT_EQ(trace.activities[0].begin_ns, 12'500);
   EXPECT_EQ(trace.activities[0].end_ns, 15'500);
-  EXPECT_THAT(said(trace), Contains(HasSubstr("3 GPU events without usable times")));
+  EXPECT_THAT(lines_of(trace.notes), Contains(HasSubstr("3 GPU events without usable times")));
 }
 
 TEST(Kineto, TracesWithoutGpusAreRefused) {
-  EXPECT_THAT(refused([] { return read_kineto(place("kineto/wrong_no_gpu.json")); }),
+  EXPECT_THAT(refusal_of([] { return read_kineto(place("kineto/wrong_no_gpu.json")); }),
               HasSubstr("no GPU kernel"));
-  EXPECT_THAT(refused([] { return read_kineto(place("kineto/wrong_not_json.json")); }),
+  EXPECT_THAT(refusal_of([] { return read_kineto(place("kineto/wrong_not_json.json")); }),
               HasSubstr("cut or broken"));
-  EXPECT_THAT(refused([] { return read_kineto(place("kineto/none.json")); }),
+  EXPECT_THAT(refusal_of([] { return read_kineto(place("kineto/none.json")); }),
               HasSubstr("cannot be opened"));
 }
 
@@ -187,13 +175,13 @@ TEST(Nsys, DatabasesOfBothNamings) {
 }
 
 TEST(Nsys, OtherAndBrokenDatabases) {
-  EXPECT_THAT(said(read_nsys_sqlite(place("nsys/bad_times.sqlite"))),
+  EXPECT_THAT(lines_of(read_nsys_sqlite(place("nsys/bad_times.sqlite")).notes),
               Contains(HasSubstr("1 rows without usable times")));
-  EXPECT_THAT(refused([] { return read_nsys_sqlite(place("nsys/wrong_other.sqlite")); }),
+  EXPECT_THAT(refusal_of([] { return read_nsys_sqlite(place("nsys/wrong_other.sqlite")); }),
               HasSubstr("no table of GPU kernels"));
-  EXPECT_THAT(refused([] { return read_nsys_sqlite(place("nsys/wrong_empty.sqlite")); }),
+  EXPECT_THAT(refusal_of([] { return read_nsys_sqlite(place("nsys/wrong_empty.sqlite")); }),
               HasSubstr("no GPU activity"));
-  EXPECT_NE(refused([] { return read_nsys_sqlite(place("nsys/wrong_cut.sqlite")); }),
+  EXPECT_NE(refusal_of([] { return read_nsys_sqlite(place("nsys/wrong_cut.sqlite")); }),
             "not refused");
 }
 
@@ -207,10 +195,16 @@ TEST(Nsys, TablesWithPreambleAndDeviceNames) {
 TEST(Nsys, CutTablesAndTablesOfSums) {
   const GpuTrace cut = csv("nsys/gpu_trace_cut.csv");
   EXPECT_TRUE(cut.cut);
-  EXPECT_THAT(said(cut), Contains(HasSubstr("the row is cut")));
-  EXPECT_THAT(refused([] { return csv("nsys/wrong_sums.csv"); }),
+  EXPECT_THAT(lines_of(cut.notes), Contains(HasSubstr("the row is cut")));
+  const GpuTrace cut_in_a_name = csv("nsys/gpu_trace_cut_in_name.csv");
+  EXPECT_TRUE(cut_in_a_name.cut);
+  EXPECT_THAT(lines_of(cut_in_a_name.notes), Contains(HasSubstr("its last row may be cut")));
+  EXPECT_THAT(refusal_of([] { return csv("nsys/wrong_sums.csv"); }),
               HasSubstr("cannot be told from sums"));
-  EXPECT_THAT(said(csv("nsys/no_device.csv")), Contains(HasSubstr("no column says Device")));
+  EXPECT_THAT(refusal_of([] { return csv("nsys/wrong_columns.txt"); }),
+              HasSubstr("the table that nsys prints for people"));
+  EXPECT_THAT(lines_of(csv("nsys/no_device.csv").notes),
+              Contains(HasSubstr("no column says Device")));
 }
 
 TEST(JsonScan, WalksAndSkips) {

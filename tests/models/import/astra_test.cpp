@@ -15,17 +15,18 @@
 #include "models/import/astra_program.hpp"
 #include "models/import/chakra.hpp"
 #include "sim/run.hpp"
+#include "tests/fuzz/fixture.hpp"
 
 namespace weft::model {
 namespace {
 
+using fixture::refusal_of;
 using testing::HasSubstr;
 using topology::AstraNetwork;
 using topology::AstraSystem;
 
 AstraNetwork network_of(const std::string& name) {
-  return topology::read_astra_network(
-      config::read_text("tests/fuzz/corpus/astra_network/" + name, Bytes::from(1 << 20)), name);
+  return topology::read_astra_network(fixture::text_of("astra_network/" + name), name);
 }
 
 AstraSystem validated_system() {
@@ -37,15 +38,6 @@ Duration time_of(const AstraNetwork& network, const AstraSystem& system, Bytes m
   const AstraCollective built =
       astra_collective(network, system, ChakraCollective::all_reduce, message);
   return Duration::from_ps(sim::run(built.machine, built.program, {}, {}).end.ps());
-}
-
-std::string wrong(const std::string& name) {
-  try {
-    static_cast<void>(network_of(name));
-  } catch (const config::ConfigErrors& errors) {
-    return errors.what();
-  }
-  return "not refused";
 }
 
 // ASTRA-sim's analytical backend on inputs/.../HGX-H100-validated: 1, 4, 8 and 16 MiB.
@@ -144,17 +136,7 @@ TEST(AstraSim, AnAllReduceIsAScatterAndAGather) {
 // ---- Chakra --------------------------------------------------------------------------------------
 
 ChakraTrace chakra(const std::string& name) {
-  return read_chakra(config::read_text("tests/fuzz/corpus/chakra/" + name, Bytes::from(1 << 20)),
-                     name);
-}
-
-std::string chakra_fault(const std::string& name) {
-  try {
-    static_cast<void>(chakra(name));
-  } catch (const config::ConfigErrors& errors) {
-    return errors.what();
-  }
-  return "not refused";
+  return read_chakra(fixture::text_of("chakra/" + name), name);
 }
 
 TEST(Chakra, EverySpellingIsTheSameTrace) {
@@ -194,15 +176,18 @@ TEST(Chakra, AFileThatEndsEarlyIsSaid) {
 }
 
 TEST(Chakra, WhatIsNoTraceIsRefused) {
-  EXPECT_THAT(chakra_fault("wrong_pytorch.json"), HasSubstr("an execution trace of PyTorch"));
-  EXPECT_THAT(chakra_fault("wrong_circle.json"), HasSubstr("2 nodes need each other in a circle"));
-  EXPECT_THAT(chakra_fault("wrong_missing.json"), HasSubstr("node 1 needs node 7, which is not"));
-  const std::string kinds = chakra_fault("wrong_kinds.json");
+  EXPECT_THAT(refusal_of([&] { return chakra("wrong_pytorch.json"); }),
+              HasSubstr("an execution trace of PyTorch"));
+  EXPECT_THAT(refusal_of([&] { return chakra("wrong_circle.json"); }),
+              HasSubstr("2 nodes need each other in a circle"));
+  EXPECT_THAT(refusal_of([&] { return chakra("wrong_missing.json"); }),
+              HasSubstr("node 1 needs node 7, which is not"));
+  const std::string kinds = refusal_of([&] { return chakra("wrong_kinds.json"); });
   EXPECT_THAT(kinds, HasSubstr("node 1: there is no type 12"));
   EXPECT_THAT(kinds, HasSubstr("node 2: GATHER cannot be run"));
   EXPECT_THAT(kinds, HasSubstr("node 3: there is no collective \"ALL_SUM\""));
   EXPECT_THAT(kinds, HasSubstr("node 4: comm_size -1 is no size"));
-  EXPECT_THAT(chakra_fault("wrong_text.et"), HasSubstr("no Chakra trace"));
+  EXPECT_THAT(refusal_of([&] { return chakra("wrong_text.et"); }), HasSubstr("no Chakra trace"));
 }
 
 // On 2 NPUs by a switch: node 0 computes 5 us, then an all-reduce of 4 MB, 2 x 2 us of latency and
@@ -253,12 +238,16 @@ TEST(AstraSim, NetworksOfEveryShapeBecomeMachines) {
 }
 
 TEST(AstraSim, WrongNetworksAreRefused) {
-  EXPECT_THAT(wrong("wrong_ns3.yml"), HasSubstr("ns-3 backend writes these as text"));
-  EXPECT_THAT(wrong("wrong_lists.yml"), HasSubstr("there is no topology \"Mesh\""));
-  EXPECT_THAT(wrong("wrong_lists.yml"), HasSubstr("npus_count is no list of 2 numbers"));
-  EXPECT_THAT(wrong("wrong_lists.yml"), HasSubstr("latency is no list of 2 numbers"));
-  EXPECT_THAT(wrong("wrong_list.yml"), HasSubstr("no mapping"));
-  EXPECT_THAT(wrong("wrong_yaml.yml"), HasSubstr("no YAML"));
+  EXPECT_THAT(refusal_of([&] { return network_of("wrong_ns3.yml"); }),
+              HasSubstr("ns-3 backend writes these as text"));
+  EXPECT_THAT(refusal_of([&] { return network_of("wrong_lists.yml"); }),
+              HasSubstr("there is no topology \"Mesh\""));
+  EXPECT_THAT(refusal_of([&] { return network_of("wrong_lists.yml"); }),
+              HasSubstr("npus_count is no list of 2 numbers"));
+  EXPECT_THAT(refusal_of([&] { return network_of("wrong_lists.yml"); }),
+              HasSubstr("latency is no list of 2 numbers"));
+  EXPECT_THAT(refusal_of([&] { return network_of("wrong_list.yml"); }), HasSubstr("no mapping"));
+  EXPECT_THAT(refusal_of([&] { return network_of("wrong_yaml.yml"); }), HasSubstr("no YAML"));
 }
 
 }  // namespace

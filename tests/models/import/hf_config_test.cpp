@@ -8,9 +8,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/workloads/model_config.hpp"
+#include "tests/fuzz/fixture.hpp"
+
 namespace weft::model {
 namespace {
 
+using fixture::lines_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -20,20 +24,7 @@ ImportedModel read(const std::string& text, const std::string& name = "config.js
 }
 
 std::vector<std::string> errors_of(const std::string& text) {
-  try {
-    read(text);
-  } catch (const config::ConfigErrors& errors) {
-    std::vector<std::string> lines;
-    for (const config::ConfigError& error : errors.errors()) lines.push_back(to_string(error));
-    return lines;
-  }
-  return {};
-}
-
-std::vector<std::string> notes_of(const ImportedModel& imported) {
-  std::vector<std::string> lines;
-  for (const config::ConfigError& note : imported.notes) lines.push_back(to_string(note));
-  return lines;
+  return fixture::errors_of([&] { return read(text); });
 }
 
 const char* const kSmallLlama = R"({
@@ -62,7 +53,7 @@ TEST(HfConfig, Gpt2SpellingsAndNullInnerWidth) {
   EXPECT_TRUE(imported.model.dropout);
   EXPECT_EQ(imported.model.positions, PositionKind::learned);
   EXPECT_THAT(
-      notes_of(imported),
+      lines_of(imported.notes),
       testing::Contains(HasSubstr("/n_inner: width of the MLP's middle is absent: 4 * 64 = 256")));
 }
 
@@ -71,7 +62,7 @@ TEST(HfConfig, AbsentKeyValueHeadsMeanMultiHeadAttentionAndAreNoted) {
       R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
           "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100})");
   EXPECT_EQ(imported.model.kv_heads, 4);
-  EXPECT_THAT(notes_of(imported), testing::Contains(HasSubstr("as many as query heads, 4")));
+  EXPECT_THAT(lines_of(imported.notes), testing::Contains(HasSubstr("as many as query heads, 4")));
 }
 
 TEST(HfConfig, TheLanguageModelOfAMultimodalOneIsRead) {
@@ -79,7 +70,16 @@ TEST(HfConfig, TheLanguageModelOfAMultimodalOneIsRead) {
       R"({"architectures": ["SomeVisionModel"], "vision_config": {"depth": 3}, "text_config": )" +
       std::string(kSmallLlama) + "}");
   EXPECT_EQ(imported.model.hidden, 64);
-  EXPECT_THAT(notes_of(imported), testing::Contains(HasSubstr("/vision_config: key is ignored")));
+  EXPECT_THAT(lines_of(imported.notes),
+              testing::Contains(HasSubstr("/vision_config: key is ignored")));
+}
+
+TEST(HfConfig, TheLanguageModelOfQwen3VlIsThatOfQwen3) {
+  const ImportedModel imported = read(
+      R"({"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text",
+          "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36,
+          "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 151936}})");
+  EXPECT_EQ(parameters_of(imported.model).total, 8'190'735'360);
 }
 
 TEST(HfConfig, ANullLanguageModelIsNone) {
@@ -91,7 +91,8 @@ TEST(HfConfig, ANullLanguageModelIsNone) {
 TEST(HfConfig, WhatNobodyReadIsNoted) {
   std::string text = kSmallLlama;
   text.insert(1, "\"surprise\": 1, ");
-  EXPECT_THAT(notes_of(read(text)), ElementsAre("config.json:1:2: /surprise: key is ignored"));
+  EXPECT_THAT(lines_of(read(text).notes),
+              ElementsAre("config.json:1:2: /surprise: key is ignored"));
 }
 
 TEST(HfConfig, WindowsFollowTheFamily) {
@@ -131,7 +132,9 @@ struct Refusal {
 };
 
 TEST(HfConfig, WhatIsNotSupportedIsRefusedByName) {
-  const std::string supported = " (supported: gemma2, gpt2, llama, mistral, phi3, qwen2, qwen3)";
+  const std::string supported =
+      " (supported: gemma2, gpt2, llama, mistral, phi3, qwen2, qwen3, "
+      "qwen3_vl_text)";
   const Refusal refusals[] = {
       {R"({"model_type": "mixtral", "num_local_experts": 8})",
        {"config.json:1:2: /model_type: model_type \"mixtral\" is not supported yet" + supported,

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/fuzz/fixture.hpp"
+
 namespace weft::model {
 namespace {
 
@@ -20,12 +22,7 @@ SparseModel counted(const std::string& text) {
 }
 
 std::string not_counted(const std::string& text) {
-  try {
-    counted(text);
-  } catch (const config::ConfigErrors& errors) {
-    return errors.what();
-  }
-  return "not refused";
+  return fixture::refusal_of([&] { return counted(text); });
 }
 
 std::string mixtral(int hidden, int layers, int ffn, int heads, int vocab) {

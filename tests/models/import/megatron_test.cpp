@@ -12,35 +12,23 @@
 #include "configs/reader/json_writer.hpp"
 #include "models/import/hf_config.hpp"
 #include "models/import/preflight.hpp"
+#include "tests/fuzz/fixture.hpp"
 #include "topologies/import/topo_matrix.hpp"
 #include "topologies/read_machine.hpp"
 
 namespace weft::model {
 namespace {
 
+using fixture::lines_of;
+using fixture::refusal_of;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 
 LaunchArguments launch(const std::string& name) {
   const std::string file = "tests/fuzz/corpus/launch_args/" + name;
   return read_launch_arguments(config::read_text(file, Bytes::from(1 << 20)), name);
-}
-
-std::vector<std::string> lines_of(const std::vector<config::ConfigError>& notes) {
-  std::vector<std::string> lines;
-  for (const config::ConfigError& note : notes) lines.push_back(to_string(note));
-  return lines;
-}
-
-template <class Read>
-std::string refusal_of(Read&& read) {
-  try {
-    read();
-  } catch (const config::ConfigErrors& errors) {
-    return errors.what();
-  }
-  return "not refused";
 }
 
 std::vector<std::string> rules_of(const std::string& name, const std::string& overlap = {},
@@ -118,6 +106,20 @@ TEST(MegatronJob, BecomesAModelThatIsRead) {
   const config::Value scenario = scenario_of(megatron_job(arguments), "x", "m.json", "h200x8.json");
   EXPECT_THAT(config::to_json(scenario), HasSubstr("\"layout\": \"tp=8 sp\""));
   EXPECT_THAT(config::to_json(scenario), HasSubstr("\"tokens\": 8192"));
+}
+
+TEST(MegatronJob, NodesAndGpusOfSlurmAndOfVariables) {
+  const LaunchArguments slurm = launch("slurm.job");
+  const MegatronJob job = megatron_job(slurm);
+  EXPECT_EQ(job.nodes, 2);
+  EXPECT_EQ(job.gpus_per_node, 8);
+  EXPECT_THAT(rules_of("slurm.job"), Contains(HasSubstr("= 32 does not divide 16 GPUs")));
+  EXPECT_THAT(lines_of(job.notes), Contains(HasSubstr("no num_query_groups: 1")));
+  EXPECT_THAT(config::to_json(model_of(job, slurm)), HasSubstr("\"num_key_value_heads\": 1"));
+  EXPECT_THAT(rules_of("variables.job"), Contains(HasSubstr("= 128 does not divide 8 GPUs")));
+  EXPECT_THAT(lines_of(megatron_job(launch("variables.job")).notes),
+              IsSupersetOf({HasSubstr("GPUs of a node are those of $GPUS_PER_NODE: 8"),
+                            HasSubstr("Megatron-LM ignores it")}));
 }
 
 TEST(MegatronJob, Gpt2SpellingsOfAPlainModel) {

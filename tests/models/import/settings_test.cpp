@@ -12,44 +12,26 @@
 #include "models/import/nccl_env.hpp"
 #include "models/import/vllm_config.hpp"
 #include "sim/units/check.hpp"
+#include "tests/fuzz/fixture.hpp"
 
 namespace weft::model {
 namespace {
 
+using fixture::errors_of;
+using fixture::lines_of;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string fixture(const std::string& format, const std::string& name) {
-  return config::read_text("tests/fuzz/corpus/" + format + "/" + name, Bytes::from(1 << 20));
-}
-
-template <class Read>
-std::vector<std::string> errors_of(Read&& read) {
-  std::vector<std::string> lines;
-  try {
-    static_cast<void>(read());
-  } catch (const config::ConfigErrors& errors) {
-    for (const config::ConfigError& error : errors.errors()) lines.push_back(to_string(error));
-  }
-  return lines;
-}
-
-std::vector<std::string> texts_of(const std::vector<config::ConfigError>& notes) {
-  std::vector<std::string> lines;
-  for (const config::ConfigError& note : notes) lines.push_back(to_string(note));
-  return lines;
-}
-
 NcclEnvironment nccl(const std::string& name) {
-  return read_nccl_environment(fixture("nccl_env", name), name);
+  return read_nccl_environment(fixture::text_of("nccl_env/" + name), name);
 }
 
 TEST(NcclEnvironment, ShellLinesAndConfigurationFiles) {
   const NcclEnvironment shell = nccl("good.env");
   EXPECT_EQ(shell.find("NCCL_ALGO")->value, "Ring,Tree");
   EXPECT_EQ(shell.find("NCCL_CTA_POLICY")->value, "EFFICIENCY");
-  EXPECT_THAT(texts_of(shell.notes), Contains(HasSubstr("good.env:4:1: NCCL_DEBUG is not read")));
+  EXPECT_THAT(lines_of(shell.notes), Contains(HasSubstr("good.env:4:1: NCCL_DEBUG is not read")));
   EXPECT_EQ(nccl("nccl.conf").find("NCCL_PROTO")->value, "^LL128");
   EXPECT_EQ(nccl("by_function.env").settings.size(), 2U);
 }
@@ -57,9 +39,21 @@ TEST(NcclEnvironment, ShellLinesAndConfigurationFiles) {
 TEST(NcclEnvironment, LaterLinesCountAndSlipsGetHints) {
   const NcclEnvironment read = nccl("twice_crlf.env");
   EXPECT_EQ(read.find("NCCL_MAX_CTAS")->value, "16");
-  const auto notes = texts_of(read.notes);
+  const auto notes = lines_of(read.notes);
   EXPECT_THAT(notes, Contains(HasSubstr("\"16\" takes the place of \"8\" on line 1")));
   EXPECT_THAT(notes, Contains(HasSubstr("did you mean NCCL_MAX_CTAS?")));
+}
+
+TEST(NcclEnvironment, CommandsAndLinesOfSeveralVariables) {
+  const NcclEnvironment read = nccl("commands.env");
+  EXPECT_EQ(read.find("NCCL_MAX_CTAS")->value, "16");
+  EXPECT_EQ(read.find("NCCL_MIN_CTAS")->value, "4");
+  EXPECT_EQ(read.find("NCCL_NVLS_ENABLE")->value, "2");
+  EXPECT_EQ(read.find("NCCL_PROTO")->value, "LL128,Simple");
+  EXPECT_EQ(read.find("NCCL_IB_HCA")->value, "mlx5_0");
+  EXPECT_EQ(read.find("NCCL_ALGO")->value, "allreduce:ring,tree;allgather:ring");
+  EXPECT_EQ(read.find("NCCL_CTA_POLICY"), nullptr);
+  EXPECT_THAT(lines_of(read.notes), Contains(HasSubstr("NCCL_CTA_POLICY is \"$POLICY\": unknown")));
 }
 
 TEST(NcclEnvironment, IllegalValuesAreAllRefusedAtOnce) {
@@ -93,7 +87,7 @@ TEST(NcclEnvironment, WhatIsWrittenIsReadBack) {
 }
 
 FluxTuning flux(const std::string& name) {
-  return read_flux_tuning(fixture("flux_tuning", name), name);
+  return read_flux_tuning(fixture::text_of("flux_tuning/" + name), name);
 }
 
 TEST(FluxTuning, EntriesOfAGatherAndAReduction) {
@@ -155,7 +149,7 @@ TEST(FluxTuning, WhatIsWrittenIsReadBack) {
 }
 
 VllmOverlap vllm(const std::string& name) {
-  return read_vllm_config(fixture("vllm_config", name), name);
+  return read_vllm_config(fixture::text_of("vllm_config/" + name), name);
 }
 
 TEST(VllmConfig, FilesObjectsAndCommandLines) {
@@ -165,11 +159,21 @@ TEST(VllmConfig, FilesObjectsAndCommandLines) {
   EXPECT_EQ(file.sp_min_token_num, 512);
   const VllmOverlap old = vllm("old_names.json");
   EXPECT_EQ(old.fuse_gemm_comms, true);
-  EXPECT_THAT(texts_of(old.notes), Contains(HasSubstr("enable_async_tp is fuse_gemm_comms")));
+  EXPECT_THAT(lines_of(old.notes), Contains(HasSubstr("enable_async_tp is fuse_gemm_comms")));
   const VllmOverlap line = vllm("serve.txt");
   EXPECT_EQ(line.tensor_parallel_size, 4);
   EXPECT_EQ(line.fi_allreduce_fusion_max_size_mb, 0.5);
-  EXPECT_THAT(texts_of(vllm("no_pass.yaml").notes), Contains(HasSubstr("no pass_config in it")));
+  EXPECT_THAT(lines_of(vllm("no_pass.yaml").notes), Contains(HasSubstr("no pass_config in it")));
+}
+
+TEST(VllmConfig, DottedArguments) {
+  const VllmOverlap read = vllm("dotted.txt");
+  EXPECT_EQ(read.tensor_parallel_size, 8);
+  EXPECT_EQ(read.enable_sp, true);
+  EXPECT_EQ(read.fuse_gemm_comms, true);
+  EXPECT_EQ(read.sp_min_token_num, 512);
+  EXPECT_THAT(errors_of([] { return vllm("wrong_dotted_one_rank.txt"); }),
+              ElementsAre(HasSubstr("one rank has nothing to overlap")));
 }
 
 TEST(VllmConfig, WhatVllmRefusesIsRefused) {

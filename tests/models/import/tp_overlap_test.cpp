@@ -14,10 +14,12 @@
 #include "models/export/tp_overlap_export.hpp"
 #include "models/schedules/registry.hpp"
 #include "sim/units/check.hpp"
+#include "tests/fuzz/fixture.hpp"
 
 namespace weft::model {
 namespace {
 
+using fixture::errors_of;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -26,16 +28,6 @@ using testing::IsEmpty;
 TpOverlap overlap(const std::string& name) {
   const std::string file = "tests/fuzz/corpus/tp_overlap/" + name;
   return read_tp_overlap(config::read_text(file, Bytes::from(1 << 20)), name);
-}
-
-std::vector<std::string> overlap_errors(const std::string& name) {
-  std::vector<std::string> lines;
-  try {
-    overlap(name);
-  } catch (const config::ConfigErrors& errors) {
-    for (const config::ConfigError& error : errors.errors()) lines.push_back(to_string(error));
-  }
-  return lines;
 }
 
 const UbGemm& gemm_of(const TpOverlap& read, const std::string& name) {
@@ -80,22 +72,22 @@ TEST(TpOverlap, DefaultsAndUnknownSettingsAreSaid) {
 }
 
 TEST(TpOverlap, IllegalSettingsAreAllRefusedAtOnce) {
-  EXPECT_THAT(overlap_errors("wrong_illegal.yaml"),
+  EXPECT_THAT(errors_of([&] { return overlap("wrong_illegal.yaml"); }),
               ElementsAre(HasSubstr("illegal.yaml:1:1: pipeline cannot gather: qkv_fprop"),
                           HasSubstr("illegal.yaml:4:1: num_splits belongs to pipeline"),
                           HasSubstr("illegal.yaml:7:1: fc2_fprop has nothing to run beside it"),
                           HasSubstr("illegal.yaml:9:1: fc1_wgrad cannot be external"),
                           HasSubstr("num_sm 64 is not between 1 and 32"),
                           HasSubstr("atomic_gemm does not go with bulk")));
-  EXPECT_THAT(overlap_errors("wrong_illegal_pair.yaml"),
+  EXPECT_THAT(errors_of([&] { return overlap("wrong_illegal_pair.yaml"); }),
               ElementsAre(HasSubstr("atomic_gemm of qkv_fprop and of proj_fprop differ")));
-  EXPECT_THAT(overlap_errors("wrong_twice.yaml"),
+  EXPECT_THAT(errors_of([&] { return overlap("wrong_twice.yaml"); }),
               ElementsAre(HasSubstr("qkv_fprop is there twice")));
 }
 
 TEST(TpOverlap, WrongWordsGetHints) {
   EXPECT_THAT(
-      overlap_errors("wrong_words.yaml"),
+      errors_of([&] { return overlap("wrong_words.yaml"); }),
       ElementsAre(HasSubstr("there is no product \"qkv_fporp\" (did you mean \"qkv_fprop\"?)"),
                   HasSubstr("there is no method \"rings\""),
                   HasSubstr("num_sm \"many\" is no whole number"),
@@ -105,9 +97,12 @@ TEST(TpOverlap, WrongWordsGetHints) {
 }
 
 TEST(TpOverlap, OtherFilesAreRefusedByName) {
-  EXPECT_THAT(overlap_errors("wrong_nemo.py"), ElementsAre(HasSubstr("this is Python of NeMo")));
-  EXPECT_THAT(overlap_errors("wrong_yaml.yaml"), ElementsAre(HasSubstr("no YAML")));
-  EXPECT_THAT(overlap_errors("wrong_list.yaml"), ElementsAre(HasSubstr("no mapping of products")));
+  EXPECT_THAT(errors_of([&] { return overlap("wrong_nemo.py"); }),
+              ElementsAre(HasSubstr("this is Python of NeMo")));
+  EXPECT_THAT(errors_of([&] { return overlap("wrong_yaml.yaml"); }),
+              ElementsAre(HasSubstr("no YAML")));
+  EXPECT_THAT(errors_of([&] { return overlap("wrong_list.yaml"); }),
+              ElementsAre(HasSubstr("no mapping of products")));
 }
 
 TEST(TpOverlap, WhatIsWrittenIsReadBackInBothForms) {

@@ -108,7 +108,7 @@ TEST(BadModel, SaysWhatIsWrong) {
       {{{{"\"llama\"", "\"lama\""}},
         at + "15:3: /model_type: model_type \"lama\" is not supported yet (supported: gemma2, "
              "gpt2, llama, "
-             "mistral, phi3, qwen2, qwen3)"},
+             "mistral, phi3, qwen2, qwen3, qwen3_vl_text)"},
        {{{"\"num_attention_heads\": 32", "\"num_attention_heads\": 30"}},
         at +
             "10:3: /hidden_size: 4096 features do not divide by 30 heads, and there is no "

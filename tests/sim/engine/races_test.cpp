@@ -9,20 +9,29 @@ namespace {
 
 using namespace weft::literals;
 
-// A persistent GEMM of all 8 SMs (16 tiles of 10 us) and a resident copy kernel of 2 CTAs of a
-// whole SM (30 us), on two streams, the copy issued `later` after the GEMM.
+// A persistent GEMM of CTAs of a whole SM, its tiles 10 us each.
+KernelId gemm_of(ProgramBuilder& b, int ctas, std::int64_t tiles) {
+  return b.kernel("gemm", ctas)
+      .footprint(lab::whole_sm())
+      .role(Purpose::compute, TileOrder::static_shares)
+      .range(tiles, 10_us)
+      .id();
+}
+
+// A resident copy kernel of 2 CTAs of a whole SM, 30 us.
+KernelId copy_of(ProgramBuilder& b) {
+  return b.kernel("copy", 2)
+      .footprint(lab::whole_sm())
+      .role(Purpose::communication, TileOrder::static_shares)
+      .range(2, 30_us)
+      .id();
+}
+
+// The GEMM on all 8 SMs and the copy on two streams, the copy issued `later` after the GEMM.
 Program gemm_and_copy(Duration later) {
   ProgramBuilder b;
-  const KernelId gemm = b.kernel("gemm", 8)
-                            .footprint(lab::whole_sm())
-                            .role(Purpose::compute, TileOrder::static_shares)
-                            .range(16, 10_us)
-                            .id();
-  const KernelId copy = b.kernel("copy", 2)
-                            .footprint(lab::whole_sm())
-                            .role(Purpose::communication, TileOrder::static_shares)
-                            .range(2, 30_us)
-                            .id();
+  const KernelId gemm = gemm_of(b, 8, 16);
+  const KernelId copy = copy_of(b);
   const StreamId compute = b.stream(RankId(0));
   const StreamId communication = b.stream(RankId(0));
   b.thread(ProcessId(0)).launch(compute, gemm).host_delay(later).launch(communication, copy);
@@ -57,16 +66,8 @@ TEST(Race, ThereIsNoneBeyondTheJitter) {
 
 TEST(Race, ThereIsNoneWhereBothFit) {
   ProgramBuilder b;
-  const KernelId gemm = b.kernel("gemm", 6)
-                            .footprint(lab::whole_sm())
-                            .role(Purpose::compute, TileOrder::static_shares)
-                            .range(6, 10_us)
-                            .id();
-  const KernelId copy = b.kernel("copy", 2)
-                            .footprint(lab::whole_sm())
-                            .role(Purpose::communication, TileOrder::static_shares)
-                            .range(2, 30_us)
-                            .id();
+  const KernelId gemm = gemm_of(b, 6, 6);
+  const KernelId copy = copy_of(b);
   CallWriter calls = b.thread(ProcessId(0));
   calls.launch(b.stream(RankId(0)), gemm).launch(b.stream(RankId(0)), copy);
   EXPECT_TRUE(run(jittery(), b.finish()).races.empty());
@@ -75,16 +76,8 @@ TEST(Race, ThereIsNoneWhereBothFit) {
 // A launch-completion edge decides the order: no race is left.
 TEST(Race, ALaunchCompletionEdgeRemovesIt) {
   ProgramBuilder b;
-  const KernelId copy = b.kernel("copy", 2)
-                            .footprint(lab::whole_sm())
-                            .role(Purpose::communication, TileOrder::static_shares)
-                            .range(2, 30_us)
-                            .id();
-  const KernelId gemm = b.kernel("gemm", 8)
-                            .footprint(lab::whole_sm())
-                            .role(Purpose::compute, TileOrder::static_shares)
-                            .range(16, 10_us)
-                            .id();
+  const KernelId copy = copy_of(b);
+  const KernelId gemm = gemm_of(b, 8, 16);
   const StreamId compute = b.stream(RankId(0));
   const StreamId communication = b.stream(RankId(0));
   const EventId resident = b.event();

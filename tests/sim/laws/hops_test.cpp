@@ -86,29 +86,39 @@ std::map<ResourceKey, double> bytes_of_one_copy(const Machine& machine, Duration
   return bytes;
 }
 
+/// Bytes into and out of each end of a link.
+struct Ends {
+  std::map<LinkEnd, double> in, out;
+};
+
+/// Of one copy over route 0, which takes S / B_in; each memory has S.
+Ends ends_of_one_copy(const Machine& machine) {
+  Duration time;
+  const auto bytes = bytes_of_one_copy(machine, time);
+  EXPECT_EQ(time, kBytes / kIn);
+  Ends ends;
+  for (const auto& [key, carried] : bytes) {
+    if (key.first == ResourceKind::memory) {
+      EXPECT_NEAR(carried, static_cast<double>(kBytes.count()), 1);
+    }
+    if (key.first != ResourceKind::link) continue;
+    ends.in[*machine.links[key.second].to] += carried;
+    ends.out[*machine.links[key.second].from] += carried;
+  }
+  return ends;
+}
+
 // The ports into the leaves are the narrow ones: S / B_in, whatever n. Each plane takes S / k in and
 // gives n S / k out; each memory has S.
 TEST(Multicast, TakesEachByteOnceAndGivesItToEachTarget) {
   for (const std::uint32_t leaves : {1U, 2U, 7U}) {
     for (const std::uint32_t planes : {1U, 4U}) {
-      const Machine machine = tree(Route::Kind::multicast, leaves, planes);
-      Duration time;
-      const auto bytes = bytes_of_one_copy(machine, time);
-      EXPECT_EQ(time, kBytes / kIn);
+      const Ends bytes = ends_of_one_copy(tree(Route::Kind::multicast, leaves, planes));
       const double share = static_cast<double>(kBytes.count()) / planes;
-      std::map<LinkEnd, double> in, out;
-      for (const auto& [key, carried] : bytes) {
-        if (key.first == ResourceKind::memory) {
-          EXPECT_NEAR(carried, static_cast<double>(kBytes.count()), 1);
-        }
-        if (key.first != ResourceKind::link) continue;
-        in[*machine.links[key.second].to] += carried;
-        out[*machine.links[key.second].from] += carried;
-      }
       for (std::uint32_t p = 0; p < planes; ++p) {
         const LinkEnd plane{LinkEnd::Of::fabric_switch, p};
-        EXPECT_NEAR(in.at(plane), share, 1);
-        EXPECT_NEAR(out.at(plane), leaves * share, leaves);
+        EXPECT_NEAR(bytes.in.at(plane), share, 1);
+        EXPECT_NEAR(bytes.out.at(plane), leaves * share, leaves);
       }
     }
   }
@@ -119,24 +129,12 @@ TEST(Multicast, TakesEachByteOnceAndGivesItToEachTarget) {
 TEST(Reduce, TakesEachByteFromEachSourceAndGivesItOnce) {
   for (const std::uint32_t leaves : {1U, 2U, 7U}) {
     for (const std::uint32_t planes : {1U, 4U}) {
-      const Machine machine = tree(Route::Kind::reduce, leaves, planes);
-      Duration time;
-      const auto bytes = bytes_of_one_copy(machine, time);
-      EXPECT_EQ(time, kBytes / kIn);
+      const Ends bytes = ends_of_one_copy(tree(Route::Kind::reduce, leaves, planes));
       const double share = static_cast<double>(kBytes.count()) / planes;
-      std::map<LinkEnd, double> in, out;
-      for (const auto& [key, carried] : bytes) {
-        if (key.first == ResourceKind::memory) {
-          EXPECT_NEAR(carried, static_cast<double>(kBytes.count()), 1);
-        }
-        if (key.first != ResourceKind::link) continue;
-        in[*machine.links[key.second].to] += carried;
-        out[*machine.links[key.second].from] += carried;
-      }
       for (std::uint32_t p = 0; p < planes; ++p) {
         const LinkEnd plane{LinkEnd::Of::fabric_switch, p};
-        EXPECT_NEAR(in.at(plane), leaves * share, leaves);
-        EXPECT_NEAR(out.at(plane), share, 1);
+        EXPECT_NEAR(bytes.in.at(plane), leaves * share, leaves);
+        EXPECT_NEAR(bytes.out.at(plane), share, 1);
       }
     }
   }

@@ -11,11 +11,14 @@
 #include "configs/reader/document.hpp"
 #include "configs/reader/error.hpp"
 #include "sim/units/bytes.hpp"
+#include "tests/fuzz/fixture.hpp"
 
 namespace weft::topology {
 namespace {
 
 using namespace weft::literals;
+using fixture::errors_of;
+using fixture::lines_of;
 using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
@@ -23,30 +26,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Survey xml(const std::string& name) {
-  const std::string file = "tests/fuzz/corpus/nccl_xml/" + name + ".xml";
-  return read_nccl_xml(config::read_text(file, Bytes::from(1 << 20)), name);
-}
-
-std::vector<std::string> xml_notes(const Survey& survey) {
-  std::vector<std::string> lines;
-  for (const config::ConfigError& note : survey.notes) lines.push_back(to_string(note));
-  return lines;
-}
-
-std::vector<std::string> xml_refusal(const std::string& name) {
-  try {
-    xml(name);
-  } catch (const config::ConfigErrors& errors) {
-    std::vector<std::string> lines;
-    for (const config::ConfigError& error : errors.errors()) lines.push_back(to_string(error));
-    return lines;
-  }
-  return {};
+  return read_nccl_xml(fixture::text_of("nccl_xml/" + name + ".xml"), name);
 }
 
 TEST(NcclXml, ADumpIsReadWhole) {
   const Survey survey = xml("h100x8_dump");
-  EXPECT_THAT(xml_notes(survey), IsEmpty());
+  EXPECT_THAT(lines_of(survey.notes), IsEmpty());
   ASSERT_EQ(survey.gpus.size(), 8U);
   EXPECT_EQ(survey.nvlink, NvlinkShape::switched);
   EXPECT_EQ(survey.gpus[0].fabric_links, 18);
@@ -68,7 +53,7 @@ TEST(NcclXml, EqualHostsAreNodes) {
 TEST(NcclXml, AMissingEdgeIsFlagged) {
   const Survey survey = xml("h100x8_missing_edge");
   EXPECT_EQ(survey.gpus[6].fabric_links, 14);
-  EXPECT_THAT(xml_notes(survey), ElementsAre(HasSubstr("has 14 NVLinks, its peers have 18")));
+  EXPECT_THAT(lines_of(survey.notes), ElementsAre(HasSubstr("has 14 NVLinks, its peers have 18")));
 }
 
 TEST(NcclXml, NoNvlinkInAFileWrittenByHandSaysNothing) {
@@ -77,7 +62,8 @@ TEST(NcclXml, NoNvlinkInAFileWrittenByHandSaysNothing) {
   EXPECT_EQ(survey.nics.size(), 4U);
   EXPECT_EQ(survey.nvlink, NvlinkShape::hidden);
   EXPECT_EQ(survey.gpus[0].pcie.uplink_per_direction, 32_GBps);
-  EXPECT_THAT(xml_notes(survey), ElementsAre(HasSubstr("a file written by hand, without NVLinks")));
+  EXPECT_THAT(lines_of(survey.notes),
+              ElementsAre(HasSubstr("a file written by hand, without NVLinks")));
 }
 
 TEST(NcclXml, WhatAVirtualMachineHidesIsUnknown) {
@@ -88,9 +74,9 @@ TEST(NcclXml, WhatAVirtualMachineHidesIsUnknown) {
   for (const SurveyGpu& gpu : survey.gpus) EXPECT_FALSE(gpu.pcie.uplink_per_direction);
   for (const PciePlace& each : survey.switches) EXPECT_FALSE(each.uplink_per_direction);
   EXPECT_THAT(survey.nics, IsEmpty());
-  EXPECT_THAT(xml_notes(survey), Contains(HasSubstr("numaid \"-1\" names no NUMA node")));
-  EXPECT_THAT(xml_notes(survey), Contains(HasSubstr("is an idle or a virtual link")));
-  EXPECT_THAT(xml_notes(survey), Contains(HasSubstr("\"eth0\" is on no PCI device")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("numaid \"-1\" names no NUMA node")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("is an idle or a virtual link")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("\"eth0\" is on no PCI device")));
 }
 
 TEST(NcclXml, LinksToGpusAreDirectAndCountedOnce) {
@@ -104,26 +90,32 @@ TEST(NcclXml, TwoGpusMayShareAPciDevice) {
   const Survey survey = xml("two_dies");
   EXPECT_EQ(survey.gpus.size(), 2U);
   EXPECT_EQ(survey.gpus[1].fabric_links, 36);
-  EXPECT_THAT(xml_notes(survey), Contains(HasSubstr("2 GPUs share PCI device")));
-  EXPECT_THAT(xml_notes(survey), Contains(HasSubstr("<c2c> is ignored")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("2 GPUs share PCI device")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("<c2c> is ignored")));
 }
 
 TEST(NcclXml, NcclsOwnLimitIsSaid) {
-  EXPECT_THAT(xml_notes(xml("too_many_nodes")),
+  EXPECT_THAT(lines_of(xml("too_many_nodes").notes),
               Contains(HasSubstr("260 XML nodes: NCCL itself stops at 256")));
 }
 
 TEST(NcclXml, OtherXmlAndContradictionsAreRefusedByName) {
-  EXPECT_THAT(xml_refusal("wrong_msccl"), ElementsAre(HasSubstr("this is an MSCCL algorithm")));
-  EXPECT_THAT(xml_refusal("wrong_hwloc"), ElementsAre(HasSubstr("this is hwloc's XML")));
-  EXPECT_THAT(xml_refusal("wrong_graphs"), ElementsAre(HasSubstr("this is NCCL's graph file")));
-  EXPECT_THAT(xml_refusal("wrong_cut"), ElementsAre(HasSubstr("the XML is cut or broken here")));
-  EXPECT_THAT(xml_refusal("wrong_twice"),
+  EXPECT_THAT(errors_of([&] { return xml("wrong_msccl"); }),
+              ElementsAre(HasSubstr("this is an MSCCL algorithm")));
+  EXPECT_THAT(errors_of([&] { return xml("wrong_hwloc"); }),
+              ElementsAre(HasSubstr("this is hwloc's XML")));
+  EXPECT_THAT(errors_of([&] { return xml("wrong_graphs"); }),
+              ElementsAre(HasSubstr("this is NCCL's graph file")));
+  EXPECT_THAT(errors_of([&] { return xml("wrong_cut"); }),
+              ElementsAre(HasSubstr("the XML is cut or broken here")));
+  EXPECT_THAT(errors_of([&] { return xml("wrong_twice"); }),
               ElementsAre(HasSubstr("wrong_twice:4:1: two devices have bus id")));
-  EXPECT_THAT(xml_refusal("wrong_hosts"),
+  EXPECT_THAT(errors_of([&] { return xml("wrong_hosts"); }),
               ElementsAre(HasSubstr("the 2 hosts of this file differ")));
-  EXPECT_THAT(xml_refusal("wrong_no_class"), ElementsAre(HasSubstr("5 have no class")));
-  EXPECT_THAT(xml_refusal("wrong_nogpu"), ElementsAre(HasSubstr("no PCI device is a GPU")));
+  EXPECT_THAT(errors_of([&] { return xml("wrong_no_class"); }),
+              ElementsAre(HasSubstr("5 have no class")));
+  EXPECT_THAT(errors_of([&] { return xml("wrong_nogpu"); }),
+              ElementsAre(HasSubstr("no PCI device is a GPU")));
 }
 
 }  // namespace

@@ -11,36 +11,21 @@
 
 #include "configs/reader/document.hpp"
 #include "configs/reader/error.hpp"
+#include "tests/fuzz/fixture.hpp"
 #include "topologies/import/matrix_text.hpp"
 
 namespace weft::topology {
 namespace {
 
+using fixture::errors_of;
+using fixture::lines_of;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 Survey matrix(const std::string& name) {
-  const std::string file = "tests/fuzz/corpus/topo_matrix/" + name + ".txt";
-  return read_topo_matrix(config::read_text(file, Bytes::from(1 << 20)), name);
-}
-
-std::vector<std::string> notes(const Survey& survey) {
-  std::vector<std::string> lines;
-  for (const config::ConfigError& note : survey.notes) lines.push_back(to_string(note));
-  return lines;
-}
-
-std::vector<std::string> refusal(const std::string& name) {
-  try {
-    matrix(name);
-  } catch (const config::ConfigErrors& errors) {
-    std::vector<std::string> lines;
-    for (const config::ConfigError& error : errors.errors()) lines.push_back(to_string(error));
-    return lines;
-  }
-  return {};
+  return read_topo_matrix(fixture::text_of("topo_matrix/" + name + ".txt"), name);
 }
 
 std::vector<std::int64_t> numa_of_gpus(const Survey& survey) {
@@ -51,7 +36,7 @@ std::vector<std::int64_t> numa_of_gpus(const Survey& survey) {
 
 TEST(TopoMatrix, EscapesLegendAndEmptyTailFields) {
   const Survey survey = matrix("h100x8");
-  EXPECT_THAT(notes(survey), IsEmpty());
+  EXPECT_THAT(lines_of(survey.notes), IsEmpty());
   EXPECT_EQ(survey.gpus.size(), 8U);
   EXPECT_EQ(survey.nvlink, NvlinkShape::switched);
   for (std::size_t i = 0; i < 8; ++i) {
@@ -67,8 +52,8 @@ TEST(TopoMatrix, WhatAContainerHidesIsUnknownAndNotPcie) {
   const Survey survey = matrix("container");
   EXPECT_EQ(survey.nvlink, NvlinkShape::hidden);
   EXPECT_FALSE(survey.pcie_known);
-  EXPECT_THAT(notes(survey), ElementsAre(HasSubstr("all 8 GPUs are SYS from each other: a "
-                                                   "container or virtual machine hides")));
+  EXPECT_THAT(lines_of(survey.notes), ElementsAre(HasSubstr("all 8 GPUs are SYS from each other: a "
+                                                            "container or virtual machine hides")));
 }
 
 TEST(TopoMatrix, GluedCellsBlanksAndPrompts) {
@@ -88,7 +73,7 @@ TEST(TopoMatrix, LinksBetweenSomeGpusAreDirect) {
   std::int64_t links_of_gpu0 = 0;
   for (const DirectLinks& each : survey.direct) links_of_gpu0 += each.a == 0 ? each.links : 0;
   EXPECT_EQ(links_of_gpu0, 6);
-  EXPECT_THAT(notes(survey), IsEmpty());
+  EXPECT_THAT(lines_of(survey.notes), IsEmpty());
 }
 
 TEST(TopoMatrix, AServerWithoutNvlinkHasNone) {
@@ -96,43 +81,46 @@ TEST(TopoMatrix, AServerWithoutNvlinkHasNone) {
   EXPECT_EQ(survey.nvlink, NvlinkShape::none);
   EXPECT_EQ(survey.switches.size(), 4U);
   EXPECT_THAT(numa_of_gpus(survey), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
-  EXPECT_THAT(notes(survey), IsEmpty());
+  EXPECT_THAT(lines_of(survey.notes), IsEmpty());
 }
 
 TEST(TopoMatrix, TwoVisibleGpusDoNotTellASwitchFromABridge) {
   const Survey survey = matrix("slurm_2_of_8");
   EXPECT_EQ(survey.nvlink, NvlinkShape::direct);
-  EXPECT_THAT(notes(survey), Contains(HasSubstr("two GPUs with 18 links look the same")));
-  EXPECT_THAT(notes(survey), Contains(HasSubstr("NUMA affinity \"0-1\" is a list")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("two GPUs with 18 links look the same")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("NUMA affinity \"0-1\" is a list")));
 }
 
 TEST(TopoMatrix, OddOnesOutAreFlagged) {
   const Survey survey = matrix("h100x8_odd");
-  EXPECT_THAT(notes(survey), Contains(HasSubstr("the row of GPU6 is missing")));
-  EXPECT_THAT(notes(survey), Contains("h100x8_odd:7:1: odd one out: GPU5 has 16 NVLinks, its peers "
-                                      "have 18 (`nvidia-smi nvlink --status` shows links that are "
-                                      "down)"));
-  EXPECT_THAT(notes(survey), Contains(HasSubstr("NIC0 is the nearest NIC of GPU0 and GPU1")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("the row of GPU6 is missing")));
+  EXPECT_THAT(lines_of(survey.notes),
+              Contains("h100x8_odd:7:1: odd one out: GPU5 has 16 NVLinks, its peers "
+                       "have 18 (`nvidia-smi nvlink --status` shows links that are "
+                       "down)"));
+  EXPECT_THAT(lines_of(survey.notes),
+              Contains(HasSubstr("NIC0 is the nearest NIC of GPU0 and GPU1")));
 }
 
 TEST(TopoMatrix, APairOfFewerLinksOverASwitchIsFlagged) {
   const Survey survey = matrix("h100x8_odd_pair");
   EXPECT_EQ(survey.nvlink, NvlinkShape::switched);
   EXPECT_THAT(
-      notes(survey),
+      lines_of(survey.notes),
       ElementsAre(HasSubstr("GPU5 and GPU6 are joined by 17 NVLinks, each by 18 to others")));
 }
 
 TEST(TopoMatrix, PairsThatAreMissingLeaveNvlinkUnknown) {
   const Survey survey = matrix("unreadable_cell");
   EXPECT_EQ(survey.nvlink, NvlinkShape::hidden);
-  EXPECT_THAT(notes(survey), Contains(HasSubstr("row GPU0 is cut after 1 of 3 cells, at \"??\"")));
+  EXPECT_THAT(lines_of(survey.notes),
+              Contains(HasSubstr("row GPU0 is cut after 1 of 3 cells, at \"??\"")));
 }
 
 TEST(TopoMatrix, NumaListsOfGrace) {
   const Survey survey = matrix("gb200x4_numa_list");
   EXPECT_THAT(numa_of_gpus(survey), ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(notes(survey),
+  EXPECT_THAT(lines_of(survey.notes),
               Contains(HasSubstr("NUMA affinity \"0,2-17\" is a list: its first, 0")));
 }
 
@@ -145,25 +133,34 @@ TEST(TopoMatrix, AnEmptyFieldBetweenTabsIsNoNumaNode) {
 
 TEST(TopoMatrix, TruncationIsSaid) {
   const Survey survey = matrix("cut");
-  EXPECT_THAT(notes(survey), Contains(HasSubstr("the row of GPU6 is missing")));
-  EXPECT_THAT(notes(survey), Contains(HasSubstr("row GPU5 is cut after 1 of 8 cells")));
-  EXPECT_THAT(notes(survey),
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("the row of GPU6 is missing")));
+  EXPECT_THAT(lines_of(survey.notes), Contains(HasSubstr("row GPU5 is cut after 1 of 8 cells")));
+  EXPECT_THAT(lines_of(survey.notes),
               Contains(HasSubstr("how GPU7 and GPU6 are joined is missing: unknown")));
 }
 
 TEST(TopoMatrix, LookAlikesAndContradictionsAreRefusedByName) {
-  EXPECT_THAT(refusal("wrong_p2p"), ElementsAre(HasSubstr("this is `nvidia-smi topo -p2p`")));
+  EXPECT_THAT(errors_of([&] { return matrix("wrong_p2p"); }),
+              ElementsAre(HasSubstr("this is `nvidia-smi topo -p2p`")));
   for (const char* other : {"wrong_p2p_spaced", "wrong_p2p_no_legend"})
-    EXPECT_THAT(refusal(other), ElementsAre(HasSubstr("this is `nvidia-smi topo -p2p`"))) << other;
-  EXPECT_THAT(refusal("wrong_rocm"), ElementsAre(HasSubstr("this is `rocm-smi --showtopo`")));
-  EXPECT_THAT(refusal("wrong_smi"), ElementsAre(HasSubstr("this is the table of `nvidia-smi`")));
-  EXPECT_THAT(refusal("wrong_sides"),
+    EXPECT_THAT(errors_of([&] { return matrix(other); }),
+                ElementsAre(HasSubstr("this is `nvidia-smi topo -p2p`")))
+        << other;
+  EXPECT_THAT(errors_of([&] { return matrix("wrong_rocm"); }),
+              ElementsAre(HasSubstr("this is `rocm-smi --showtopo`")));
+  EXPECT_THAT(errors_of([&] { return matrix("wrong_smi"); }),
+              ElementsAre(HasSubstr("this is the table of `nvidia-smi`")));
+  EXPECT_THAT(errors_of([&] { return matrix("wrong_sides"); }),
               ElementsAre(HasSubstr("wrong_sides:3:1: GPU1 and GPU0 are joined in one way here and "
                                     "in another on line 2")));
-  EXPECT_THAT(refusal("wrong_two"), ElementsAre(HasSubstr("a second matrix with other columns")));
-  EXPECT_THAT(refusal("wrong_self"), ElementsAre(HasSubstr("are two parts, not one")));
-  EXPECT_THAT(refusal("wrong_empty"), ElementsAre(HasSubstr("no line names GPU0")));
-  EXPECT_THAT(refusal("wrong_prose"), ElementsAre(HasSubstr("no line names GPU0")));
+  EXPECT_THAT(errors_of([&] { return matrix("wrong_two"); }),
+              ElementsAre(HasSubstr("a second matrix with other columns")));
+  EXPECT_THAT(errors_of([&] { return matrix("wrong_self"); }),
+              ElementsAre(HasSubstr("are two parts, not one")));
+  EXPECT_THAT(errors_of([&] { return matrix("wrong_empty"); }),
+              ElementsAre(HasSubstr("no line names GPU0")));
+  EXPECT_THAT(errors_of([&] { return matrix("wrong_prose"); }),
+              ElementsAre(HasSubstr("no line names GPU0")));
 }
 
 TEST(TopoMatrix, CellsAreSplitByTheirVocabulary) {
