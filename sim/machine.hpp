@@ -64,11 +64,12 @@ struct TransportEngine {
   friend bool operator==(const TransportEngine&, const TransportEngine&) = default;
 };
 
-/// Interference that is not sharing: while SMs push this kind of traffic, unpaced, into a saturated
-/// link, every SM of the device runs at 1000 / slowdown_milli of its speed. Interpolated linearly
-/// over the pushing CTAs.
+/// Interference that is not sharing: while SMs push this kind of traffic, held back by a full link
+/// or else below its rate, every SM of the device runs at 1000 / slowdown_milli of its speed,
+/// interpolated linearly over the pushing CTAs, and a launch waits for what they have in flight.
 struct Interference {
   enum class Access : std::uint8_t { posted_write, read } access = Access::posted_write;
+  bool full_link = true;  ///< while a link or switch holds the CTAs back; else while none does
   struct Point {
     int ctas = 0;
     std::int64_t slowdown_milli = 1000;
@@ -76,6 +77,7 @@ struct Interference {
   };
   std::string name{};
   std::vector<Point> points{};  ///< ascending in ctas
+  Duration launch{};            ///< that a launch on the device takes longer
   friend bool operator==(const Interference&, const Interference&) = default;
 };
 
@@ -187,7 +189,8 @@ struct ControlLatency {
   Duration signal_same_device{};
   Duration signal_peer{};  ///< on top of the route's latency
   Duration signal_host{};
-  Duration stream_memory_op{};  ///< a stream wait or write of a signal
+  Duration stream_write{};  ///< a stream's write of a signal
+  Duration stream_wait{};   ///< from a signal to what follows a stream's wait for it
   Duration
       launch_jitter{};  ///< two ready times closer than this may go either way; at most `launch`
   friend bool operator==(const ControlLatency&, const ControlLatency&) = default;

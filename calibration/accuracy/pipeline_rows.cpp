@@ -27,6 +27,7 @@ struct PipelineKind {
 struct Without {
   sim::Effects effects{};
   std::function<void(model::Profile&)> strip{};
+  bool tile_order = false;
 };
 
 class PipelineRow final : public ErrorTableRow {
@@ -56,7 +57,7 @@ class PipelineRow final : public ErrorTableRow {
     if (knowledge.machine == nullptr) return points;
     model::Profile profile = knowledge.profile;
     if (without_.strip) without_.strip(profile);
-    Predictor predictor(*knowledge.machine, std::move(profile));
+    Predictor predictor(*knowledge.machine, std::move(profile), !without_.tile_order);
     const int boost = highest_clock(knowledge.samples);
     for (const Observation& seen : asked) {
       const auto predicted =
@@ -121,6 +122,23 @@ void add_ablations(ErrorRows& rows) {
   add(", at ideal", {sim::effects_of(sim::Fidelity::ideal), {}});
   add(", without interference",
       {{}, [](model::Profile& profile) { profile.interference.clear(); }});
+  add(", without interference below a link's rate",
+      {{}, [](model::Profile& profile) {
+         std::erase_if(profile.interference, [](const auto& term) { return !term.full_link; });
+       }});
+  add(", without loads in flight that launches wait for",
+      {{}, [](model::Profile& profile) {
+         for (model::InterferenceTerm& term : profile.interference) term.launch.reset();
+       }});
+  add(", without a stream's wait for flags",
+      {{}, [](model::Profile& profile) { profile.control.stream_wait.value = Duration(); }});
+  add(", without the store behind a tile's flag",
+      {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});
+  add(", without what tiles in the order of chunks read again", {{}, {}, true});
+  add(", without starts of pieces by CTAs", {{}, [](model::Profile& profile) {
+                                               for (model::SmCopyCosts& sms : profile.sm_copies)
+                                                 sms.start.reset();
+                                             }});
   add(", both directions at full rate",
       {{}, [](model::Profile& profile) {
          for (model::CopyEngineCosts& engine : profile.copy_engines)

@@ -8,8 +8,10 @@
 #include <fmt/core.h>
 
 #include "calibration/fit/collective_fit.hpp"
+#include "calibration/fit/flag_fit.hpp"
 #include "calibration/fit/gemm_fit.hpp"
 #include "calibration/fit/interference_fit.hpp"
+#include "calibration/fit/launch_fit.hpp"
 #include "calibration/fit/library_tiles.hpp"
 #include "calibration/fit/link_fit.hpp"
 #include "calibration/fit/measured_grid.hpp"
@@ -134,7 +136,9 @@ FittedProfile fit_samples(const model::Profile& start, const std::vector<Observa
   fit.gaps = fit_primitives(fit.profile, samples, reference);
   fit_gemm_constants(fit, samples, reference);
   fit_library_collectives(fit, samples);
-  fit.profile = fit_interference(fit_host_link(std::move(fit.profile), samples), samples);
+  // A transfer's line holds the launches of its pieces, which are delayed by what is in flight.
+  fit.profile = fit_launch_delay(fit_interference(std::move(fit.profile), samples), samples);
+  fit.profile = fit_tile_flags(fit_host_link(std::move(fit.profile), samples), samples);
   return fit;
 }
 

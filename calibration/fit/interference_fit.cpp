@@ -46,6 +46,7 @@ double middle_ratio(std::vector<double> values) {
 struct RegimeWords {
   std::string words;
   std::optional<model::InterferingAccess> access;  ///< set: the engine runs it
+  bool full_link = true;
 };
 
 RegimeWords described(const std::string& name) {
@@ -55,8 +56,10 @@ RegimeWords described(const std::string& name) {
   if (name == "reads of a full link")
     return {"CTAs read host memory, unpaced, and the link is full", Access::read};
   if (name == "posted writes below the link's rate")
-    return {"CTAs write to host memory at a pace; by CTAs with 64 KiB in flight each", {}};
-  return {"CTAs read host memory at a pace; by CTAs with 64 KiB in flight each", {}};
+    return {"CTAs write to host memory at a pace; by CTAs with 64 KiB in flight each",
+            Access::posted_write, false};
+  return {"CTAs read host memory at a pace; by CTAs with 64 KiB in flight each", Access::read,
+          false};
 }
 
 }  // namespace
@@ -79,6 +82,7 @@ model::Profile fit_interference(model::Profile profile, const std::vector<Observ
     term.name = name;
     term.regime = regime.words;
     term.access = regime.access;
+    term.full_link = regime.full_link;
     double before = 1;
     for (const auto& [ctas, ratios] : slow) {
       // More CTAs of one kind never help.

@@ -128,6 +128,8 @@ Profile fit_host_link(Profile profile, const std::vector<Observation>& samples) 
   const auto flagged = line("ag_gemm", "device_flag", "copy_engine");
   const auto read = line("ag_gemm", "device_flag", "sm");
   const auto duplex = line("gemm_rs", "chunked", "sm");
+  const auto single = line("gemm_rs", "device_flag", "sm");
+  const auto awaited = line("gemm_rs", "device_flag", "copy_engine");
 
   for (const CopyPath path : {CopyPath::from_host, CopyPath::to_host}) {
     model::CopyEngineCosts* engine = costs_on_path(profile.copy_engines, path);
@@ -157,10 +159,19 @@ Profile fit_host_link(Profile profile, const std::vector<Observation>& samples) 
         in->source("gathers by copy engine: half of the frame", in->frame_error)};
   }
   if (in && flagged && flagged->piece > in->piece) {
-    profile.control.stream_memory_op = {
+    profile.control.stream_write = {
         duration_of_micros(flagged->piece - in->piece),
         flagged->source("gathers by copy engine with flags, over those without",
                         flagged->piece_error)};
+  }
+  // Where transfers are measured without the product, each flag is written by the stream that waits for it.
+  const double written = link_micros(profile.control.stream_write.value);
+  if (both && awaited && awaited->piece > both->piece + written) {
+    profile.control.stream_wait = {
+        duration_of_micros(awaited->piece - both->piece - written),
+        awaited->source(
+            "reductions by copy engine that write and await flags, over those without and a write",
+            awaited->piece_error)};
   }
   for (const CopyPath path : {CopyPath::from_host, CopyPath::to_host}) {
     model::SmCopyCosts* sms = costs_on_path(profile.sm_copies, path);
@@ -170,8 +181,16 @@ Profile fit_host_link(Profile profile, const std::vector<Observation>& samples) 
                     read->source("gathers by CTAs of one launch", read->piece_error)};
     }
     if (duplex) {
-      sms->duplex_cap = {bandwidth_of_rate(duplex->rate),
-                         duplex->source("reductions by CTAs", duplex->rate_error)};
+      // One launch that moves all pieces shows the rate by itself.
+      const TransferLine& steady = single ? *single : *duplex;
+      sms->duplex_cap = {bandwidth_of_rate(steady.rate),
+                         steady.source("reductions by CTAs", steady.rate_error)};
+      const double launched =
+          link_micros(profile.control.launch.value + profile.control.kernel_drain.value);
+      if (path == CopyPath::to_host && duplex->piece > launched) {
+        sms->start = {duration_of_micros(duplex->piece - launched),
+                      duplex->source("reductions by CTAs, less a launch", duplex->piece_error)};
+      }
     }
   }
   return profile;

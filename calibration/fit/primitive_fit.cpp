@@ -111,6 +111,11 @@ void fit_control(model::ControlCosts& control, const Rows& all, const std::strin
   } else {
     gaps.push_back({"flags between SMs", "primitives"});
   }
+  if (const auto launch = typical(all, "launch"); launch && *launch > control.kernel_drain.value) {
+    control.launch = {*launch - control.kernel_drain.value,
+                      {SourceKind::measured,
+                       reference + ", launches one after the other, less the drain of each"}};
+  }
   if (const auto flag = typical(all, "peer_flag")) control.signal_peer = {*flag, measured};
   std::vector<double> apart;
   for (const Observation& seen :

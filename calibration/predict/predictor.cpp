@@ -79,8 +79,8 @@ Duration PredictedCase::expected() const {
   return Duration::from_ps(static_cast<std::int64_t>(sum / shares));
 }
 
-Predictor::Predictor(topology::MachineSpec machine, model::Profile profile)
-    : machine_(std::move(machine)), profile_(std::move(profile)) {}
+Predictor::Predictor(topology::MachineSpec machine, model::Profile profile, bool tile_order)
+    : machine_(std::move(machine)), profile_(std::move(profile)), tile_order_(tile_order) {}
 
 const model::Site& Predictor::site_of(const Case& what) {
   const int ranks = what.ranks.value_or(2);
@@ -97,6 +97,7 @@ const model::Site& Predictor::site_of(const Case& what) {
     site = model::make_host_site(machine_, profile_, {0, 0}, ranks);
   }
   site.products = what.library == "weft" ? model::GemmLibrary::ours : model::GemmLibrary::cublaslt;
+  site.prices_tile_order = tile_order_;
   if (pace > 0) site.pace = Bandwidth::from_bytes_per_second(pace);
   for (sim::Process& process : site.built.machine.processes)
     process.launch_cost = process.graph_launch_cost = Duration();

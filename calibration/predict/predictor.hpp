@@ -38,7 +38,8 @@ struct PredictedCase {
 /// Predicts cases of boundaries on one machine under one profile; keeps the sites that it has built.
 class Predictor {
  public:
-  Predictor(topology::MachineSpec machine, model::Profile profile);
+  /// `tile_order`: whether tiles in the order of their chunks are priced with what they read again.
+  Predictor(topology::MachineSpec machine, model::Profile profile, bool tile_order = true);
 
   /// A figure (A, B, C, D, A_s, B_s) of a boundary; none where the model has no such case.
   /// `speed_permille` is that of the device's SMs, over what the profile says.
@@ -53,6 +54,7 @@ class Predictor {
  private:
   topology::MachineSpec machine_;
   model::Profile profile_;
+  bool tile_order_;
   std::map<std::string, model::Site> sites_;
 };
 

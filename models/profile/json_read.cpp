@@ -77,10 +77,14 @@ ControlCosts read_control(StrictObject& object) {
       duration(object, {"signal_same_device", "a flag between SMs, one way"});
   control.signal_peer = duration(object, {"signal_peer", "a flag to another device, one way"});
   control.signal_host = duration(object, {"signal_host", "a flag to or from host memory, one way"});
-  control.stream_memory_op =
-      duration(object, {"stream_memory_op", "a stream's wait for, or write of, a signal"});
+  control.stream_write = duration(object, {"stream_write", "a stream's write of a signal"});
+  control.stream_wait =
+      duration(object, {"stream_wait", "from a signal to what follows a stream's wait for it"});
   control.launch_jitter =
       duration(object, {"launch_jitter", "ready times closer than this may go either way"});
+  control.tile_flag = object.optional<Sourced<Duration>>(
+      {"tile_flag", "of a tile whose flag follows its store, over one whose store is hidden"},
+      at_least(Duration()));
   return control;
 }
 
@@ -233,8 +237,13 @@ InterferenceTerm read_interference(StrictObject& object) {
   term.regime = object.required<std::string>({"regime", "when it acts"});
   term.slow_down =
       object.required<Sourced<double>>({"slow_down", "of the compute side"}, at_least(1.0));
-  term.access = object.optional<InterferingAccess>(
-      {"access", "what the CTAs beside it do; set: simulated while a full link holds them back"});
+  term.access =
+      object.optional<InterferingAccess>({"access", "what the CTAs beside it do; set: simulated"});
+  term.full_link = object.defaulted<bool>(
+      {"full_link", "whether it acts while a full link holds the CTAs back, or while none does"},
+      true);
+  term.launch = object.optional<Sourced<Duration>>(
+      {"launch", "what a launch takes longer beside them"}, at_least(Duration()));
   term.points =
       object.optional_list({"points", "the slow-down by CTAs, ascending"}, [](StrictObject& inner) {
         InterferencePoint point;

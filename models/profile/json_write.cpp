@@ -39,17 +39,20 @@ Value write_gpu(const GpuFigures& gpu) {
 }
 
 Value write_control(const ControlCosts& control) {
-  return Value::object({{"host_call", to_value(control.host_call)},
-                        {"graph_launch", to_value(control.graph_launch)},
-                        {"launch", to_value(control.launch)},
-                        {"kernel_drain", to_value(control.kernel_drain)},
-                        {"event_hop", to_value(control.event_hop)},
-                        {"signal_same_sm", to_value(control.signal_same_sm)},
-                        {"signal_same_device", to_value(control.signal_same_device)},
-                        {"signal_peer", to_value(control.signal_peer)},
-                        {"signal_host", to_value(control.signal_host)},
-                        {"stream_memory_op", to_value(control.stream_memory_op)},
-                        {"launch_jitter", to_value(control.launch_jitter)}});
+  Value value = Value::object({{"host_call", to_value(control.host_call)},
+                               {"graph_launch", to_value(control.graph_launch)},
+                               {"launch", to_value(control.launch)},
+                               {"kernel_drain", to_value(control.kernel_drain)},
+                               {"event_hop", to_value(control.event_hop)},
+                               {"signal_same_sm", to_value(control.signal_same_sm)},
+                               {"signal_same_device", to_value(control.signal_same_device)},
+                               {"signal_peer", to_value(control.signal_peer)},
+                               {"signal_host", to_value(control.signal_host)},
+                               {"stream_write", to_value(control.stream_write)},
+                               {"stream_wait", to_value(control.stream_wait)},
+                               {"launch_jitter", to_value(control.launch_jitter)}});
+  if (control.tile_flag) value.set("tile_flag", to_value(*control.tile_flag));
+  return value;
 }
 
 Value write_copy_engine(const CopyEngineCosts& costs) {
@@ -164,6 +167,8 @@ config::Value to_value(const Profile& profile) {
                                          {"regime", term.regime},
                                          {"slow_down", to_value(term.slow_down)}});
               if (term.access) one.set("access", to_value(*term.access));
+              if (!term.full_link) one.set("full_link", false);
+              if (term.launch) one.set("launch", to_value(*term.launch));
               if (!term.points.empty()) {
                 one.set("points", list(term.points, [](const InterferencePoint& point) {
                           return Value::object(

@@ -64,8 +64,11 @@ struct ControlCosts {
   Sourced<Duration> signal_same_device;
   Sourced<Duration> signal_peer;
   Sourced<Duration> signal_host;
-  Sourced<Duration> stream_memory_op;
+  Sourced<Duration> stream_write;   ///< a stream's write of a signal
+  Sourced<Duration> stream_wait;    ///< from a signal to what follows a stream's wait for it
   Sourced<Duration> launch_jitter;  ///< ready times closer than this may go either way
+  /// What a tile whose flag follows its store takes longer than one whose store is hidden behind the next.
+  std::optional<Sourced<Duration>> tile_flag = {};
   friend bool operator==(const ControlCosts&, const ControlCosts&) = default;
 };
 
@@ -252,10 +255,13 @@ struct InterferenceTerm {
   std::string name;           ///< the mechanism: "posted-writes-behind-full-link", ...
   std::string regime;         ///< when it acts, in words
   Sourced<double> slow_down;  ///< of the compute side, >= 1; at its largest where there are points
-  /// Set: the engine runs it, while CTAs of this access are held back by a full link.
+  /// Set: the engine runs it, while CTAs of this access are held back by a full link, or else while they are not.
   std::optional<InterferingAccess> access;
+  bool full_link = true;
   std::vector<InterferencePoint>
       points;  ///< ascending in CTAs; linear between them, from 1 at none
+  /// What a launch takes longer, since it waits for what the CTAs have in flight.
+  std::optional<Sourced<Duration>> launch = {};
   friend bool operator==(const InterferenceTerm&, const InterferenceTerm&) = default;
 };
 

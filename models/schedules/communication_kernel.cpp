@@ -90,7 +90,10 @@ void CommunicationKernel::parts(Bytes bytes, bool local, sim::RouteId route, boo
   const bool split = each > Bytes() && rest > Bytes();
   if (rest > Bytes()) emit(1, rest, time_of(rest, local), true, !split);
   // The equal parts come last, so that the post follows what takes time.
-  const Duration start = costs_.start && !local ? costs_.start->value : Duration();
+  // CTAs meet where a piece's arrival is told to others; else each goes on to its part of the next piece.
+  const bool starts = costs_.start && !local && (first_ || !posts_.empty());
+  const Duration start = starts ? costs_.start->value : Duration();
+  if (!local) first_ = false;
   if (each > Bytes()) emit(ctas_, each, start + time_of(each, local), !split, true);
   waits_.clear();
   posts_.clear();

@@ -51,6 +51,7 @@ class CommunicationKernel {
   std::vector<sim::SignalWait> waits_;
   std::vector<sim::SignalPost> posts_;
   std::string label_;
+  bool first_ = true;  ///< nothing was moved over a route yet
 };
 
 }  // namespace weft::model

@@ -11,6 +11,8 @@
 #include "models/schedules/communication_kernel.hpp"
 #include "models/schedules/demands.hpp"
 #include "models/schedules/flag_parts.hpp"
+#include "models/schedules/tile_order.hpp"
+#include "models/schedules/tile_walk.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
@@ -159,9 +161,24 @@ class FlagProgram {
                                      static_cast<int>(knobs_.count("margin")), label_});
   }
 
+  // Tiles in the order of their chunks read operands again; a tile's flag follows its store, which is hidden behind
+  // the next tile where nobody waits for it.
+  OrderedTiles tiles_of(int rank) const {
+    const GemmCost& cost = cost_of(rank);
+    const Site& site = program_.site();
+    OrderedTiles tiles{cost.tile_time(), cost.hbm_per_tile};
+    if (site.prices_tile_order && plan_.order() == ChunkOrder::rotated)
+      tiles =
+          tiles_in_order(site.profile, view_.work, cost, rows_together(plan_, rank, view_.gathers));
+    const auto& flag = site.profile.control.tile_flag;
+    if (!view_.gathers && flag) tiles.tile_time += flag->value;
+    return tiles;
+  }
+
   void product(int rank) {
     const GemmCost& cost = cost_of(rank);
     const std::vector<FlagPart>& parts = parts_of(rank, cost);
+    const OrderedTiles tiles = tiles_of(rank);
     const std::int64_t rows = std::max<std::int64_t>(1, view_.work.rank.m);
     const Duration fluid = program_.gemm_fluid(rank, view_.work, rows);
     sim::KernelWriter kernel = program_.builder().kernel(label_, static_cast<int>(cost.resident));
@@ -171,10 +188,10 @@ class FlagProgram {
         .role(sim::Purpose::compute, sim::TileOrder::static_shares)
         .spin(10);
     for (const FlagPart& part : parts) {
-      kernel.range(part.tiles, cost.tile_time(), matrix_demand)
+      kernel.range(part.tiles, tiles.tile_time, matrix_demand)
           .fluid(Duration::from_ps(narrow(Int128{fluid.ps()} * part.rows / rows)))
           .l2(cost.l2_per_tile)
-          .memory(program_.memory(rank), cost.hbm_per_tile);
+          .memory(program_.memory(rank), tiles.hbm_per_tile);
       for (const FlagWait& wait : part.waits) kernel.wait(wait.signal, wait.posts, run_ahead);
       for (const sim::SignalId signal : part.posts) kernel.post(add(signal));
     }

@@ -46,7 +46,8 @@ void apply_control(const ControlCosts& costs, sim::Machine& machine) {
   control.signal_same_device = costs.signal_same_device.value;
   control.signal_peer = costs.signal_peer.value;
   control.signal_host = costs.signal_host.value;
-  control.stream_memory_op = costs.stream_memory_op.value;
+  control.stream_write = costs.stream_write.value;
+  control.stream_wait = costs.stream_wait.value;
   control.launch_jitter = costs.launch_jitter.value;
   for (sim::Process& process : machine.processes) {
     process.launch_cost = costs.host_call.value;
@@ -151,12 +152,15 @@ std::optional<sim::RouteId> route_of_sms(const Profile& profile, sim::RouteId id
   return sim::RouteId(static_cast<std::uint32_t>(built.machine.routes.size() - 1));
 }
 
-// Slow-downs of products beside traffic that the engine runs by itself.
-void apply_interference(const Profile& profile, sim::Machine& machine) {
+// Slow-downs of products beside traffic that the engine runs by itself. Those below a link's rate are of the path to
+// host memory, whose loads and stores wait for long whether it is full or not.
+void apply_interference(const Profile& profile, bool full_link, sim::Machine& machine) {
   for (const InterferenceTerm& term : profile.interference) {
-    if (!term.access || term.points.empty()) continue;
+    if (!term.access || term.points.empty() || term.full_link != full_link) continue;
     sim::Interference value;
     value.name = term.name;
+    value.full_link = term.full_link;
+    if (term.launch) value.launch = term.launch->value;
     value.access = *term.access == InterferingAccess::posted_write
                        ? sim::Interference::Access::posted_write
                        : sim::Interference::Access::read;
@@ -274,7 +278,7 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   apply_peer_links(profile, site.built);
   apply_host_links(profile, site.built);
   apply_memory(profile, site.built.machine);
-  apply_interference(profile, site.built.machine);
+  apply_interference(profile, true, site.built.machine);
   site.group = group_of(site.built);
   site.prices = std::make_shared<Prices>(site.profile, site.fabric, model);
   site.gangs = std::make_shared<GangUseTable>();
@@ -315,6 +319,7 @@ Site make_host_site(const topology::MachineSpec& machine, const Profile& profile
   site.fabric.gpu_per_direction = std::min(route_rate(built, in), route_rate(built, out));
   site.fabric.gpu_latency = std::max(built.machine.routes.at(in.value()).latency,
                                      built.machine.routes.at(out.value()).latency);
+  apply_interference(profile, false, built.machine);
   site.sms_from_host = route_of_sms(profile, in, CopyPath::from_host, built);
   site.sms_to_host = route_of_sms(profile, out, CopyPath::to_host, built);
   // A measured start holds the path's latency, which the engine charges by itself.

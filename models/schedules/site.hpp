@@ -23,6 +23,8 @@ struct Site {
       group;  ///< ranks, nodes and crossings of the whole group; its operation is not set
   std::shared_ptr<Prices> prices;       ///< of this profile on this fabric
   std::shared_ptr<GangUseTable> gangs;  ///< of this machine
+  /// Whether tiles that go in the order of their chunks are priced with the operands that they read again.
+  bool prices_tile_order = true;
   /// Whose kernels compute the chunks of a product that is cut.
   GemmLibrary products = GemmLibrary::cublaslt;
   /// What paced CTAs of a rank keep to, all of them together; none: a share of its port.

@@ -9,9 +9,6 @@
 namespace weft::model {
 namespace {
 
-// kernels/sm90: TileOrder::group, less where chunks are smaller.
-constexpr std::int64_t group_rows = 2048;
-
 struct Owned {
   RowRange rows;
   int chunk = 0;
@@ -37,23 +34,28 @@ std::vector<int> touched(const std::vector<Owned>& owned, std::int64_t begin, st
 
 }  // namespace
 
-std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers,
-                                   std::int64_t columns, const GemmCost& cost) {
-  const std::vector<Owned> owned = chunks_by_row(plan, rank);
-  std::int64_t all = 0, longest = 1;
-  for (const Owned& each : owned) {
-    all = std::max(all, each.rows.end);
+std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers) {
+  std::int64_t longest = 1;
+  for (const Owned& each : chunks_by_row(plan, rank)) {
     if (each.chunk != (gathers ? 0 : plan.size() - 1))
       longest = std::max(longest, each.rows.rows());
   }
+  return std::min(most_rows_together, longest);
+}
+
+std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers,
+                                   std::int64_t columns, const GemmCost& cost) {
+  const std::vector<Owned> owned = chunks_by_row(plan, rank);
+  std::int64_t all = 0;
+  for (const Owned& each : owned) all = std::max(all, each.rows.end);
   const std::int64_t cluster_rows = cost.kernel.tile_m * cost.kernel.cluster_m;
   const std::int64_t rows = divide_up(all, cluster_rows);
   const std::int64_t across = divide_up(columns, cost.kernel.tile_n * cost.kernel.cluster_n);
   const std::int64_t a_place = cost.kernel.cluster_m * cost.kernel.cluster_n * cost.split_k;
   const RowRange shard = shard_of(all, plan.ranks(), gathers ? rank : (rank + 1) % plan.ranks());
   const std::int64_t first = std::clamp<std::int64_t>(shard.begin / cluster_rows, 0, rows - 1);
-  const std::int64_t together = std::min(group_rows, longest);
-  const std::int64_t group = std::clamp<std::int64_t>(together / cluster_rows, 1, rows);
+  const std::int64_t group =
+      std::clamp<std::int64_t>(rows_together(plan, rank, gathers) / cluster_rows, 1, rows);
 
   std::vector<std::vector<int>> of_row;
   for (std::int64_t row = 0; row < rows; ++row)

@@ -22,6 +22,12 @@ struct TileStretch {
   friend bool operator==(const TileStretch&, const TileStretch&) = default;
 };
 
+/// kernels/sm90: TileOrder::group, less where chunks are smaller.
+inline constexpr std::int64_t most_rows_together = 2048;
+
+/// Rows of X whose tiles are walked across all columns before those of others, but for whole clusters.
+[[nodiscard]] std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers);
+
 /// The walk of a rank's product over all rows of the plan, `columns` wide, by the kernel of `cost`.
 [[nodiscard]] std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers,
                                                  std::int64_t columns, const GemmCost& cost);

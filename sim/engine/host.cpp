@@ -313,8 +313,9 @@ void Simulation::start_memory_op(std::uint32_t index, std::uint32_t queue) {
     stall(index, StallReason::signal, head, now_);
   }
   begin_on_stream(command);
-  after(sync(machine_.control.stream_memory_op), index, 0,
-        {.what = What::memory_op_end, .of = slot});
+  const ControlLatency& control = machine_.control;
+  const Duration cost = command.op == Op::post ? control.stream_write : control.stream_wait;
+  after(sync(cost), index, 0, {.what = What::memory_op_end, .of = slot});
 }
 
 void Simulation::end_memory_op(std::uint32_t slot) {

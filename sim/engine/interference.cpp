@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interference that is not sharing: SMs that push traffic into a full link hold back the device.
+// Interference that is not sharing: SMs that push traffic over a link hold back the device.
 //
-// While n CTAs of a device are held back by a link that is full, every other CTA of the device
-// runs at 1000 / slowdown(n) of its speed; slowdown is interpolated linearly between the points of
+// While n CTAs of a device are held back by a link or a switch that is full, or send without being
+// held back, as a term says, every other CTA of the device runs at 1000 / slowdown(n) of its speed, and a launch
+// takes the term's delay longer; slowdown is interpolated linearly between the points of
 // the machine, from 1000 at no CTA, and stays at the last point's beyond it. Of several terms the
 // strongest counts. It follows the rates of the moment before it: one pass.
 #include <algorithm>
@@ -54,6 +55,7 @@ ProgressRate slower(const ProgressRate& rate, std::int64_t slowdown) {
 // Which devices' SMs can be held back: those with a term whose kind of traffic the program has.
 void Simulation::find_interference() {
   slowdown_.assign(machine_.devices.size(), 1000);
+  launch_delay_.assign(machine_.devices.size(), Duration());
   has_terms_.assign(machine_.devices.size(), false);
   if (!options_.effects.sm_share || !options_.effects.transport) return;
   bool posted = false;
@@ -79,17 +81,17 @@ bool Simulation::may_slow(const KernelRun& run) const {
   return shares_sms_ || has_terms_[compiled_.streams[run.stream].device];
 }
 
-// Whether the crew's tiles send by this kind of access over a link that is full.
-bool Simulation::pushes(const Crew& crew, Interference::Access access) const {
+// Whether the crew's tiles send by this kind of access, over a way that is full or not.
+bool Simulation::pushes(const Crew& crew, const Interference& term) const {
   if (crew.state != Crew::State::working || crew.flow == kNone) return false;
-  const std::optional<ResourceId> limit = shares_.limit(flows_[crew.flow].activity);
-  if (!limit || limit->value() >= compiled_.resources.size()) return false;
-  if (compiled_.resources[limit->value()].kind != SharedResource::Kind::link) return false;
+  const std::optional<StallReason> limit = limit_of(flows_[crew.flow].activity);
+  const bool full = limit == StallReason::link_share || limit == StallReason::fabric_switch;
+  if (full != term.full_link) return false;
   const Slice& traffic = range_of(roles_[crew.role_run], crew.range).traffic;
   for (std::uint32_t i = 0; i < traffic.count; ++i) {
     const Traffic& its = program_.traffic[traffic.first + i];
     if (its.on != Traffic::On::route) continue;
-    if (its.posted_write == (access == Interference::Access::posted_write)) return true;
+    if (its.posted_write == (term.access == Interference::Access::posted_write)) return true;
   }
   return false;
 }
@@ -100,14 +102,16 @@ bool Simulation::update_slowdowns() {
   for (std::uint32_t d = 0; d < machine_.devices.size(); ++d) {
     if (!has_terms_[d]) continue;
     std::int64_t slowdown = 1000;
+    launch_delay_[d] = Duration();
     for (const Interference& term : machine_.devices[d].interference) {
       std::int64_t ctas = 0;
       for (std::uint32_t index = 0; index < crews_.size(); ++index) {
         const Crew& crew = crews_[index];
         if (crew.state != Crew::State::working || device_of(crew) != d) continue;
-        if (pushes(crew, term.access)) ctas += crew.ctas;
+        if (pushes(crew, term)) ctas += crew.ctas;
       }
       slowdown = std::max(slowdown, slowdown_at(term, ctas));
+      if (ctas > 0) launch_delay_[d] = std::max(launch_delay_[d], term.launch);
     }
     if (slowdown == slowdown_[d]) continue;
     slowdown_[d] = slowdown;

@@ -104,9 +104,11 @@ void Simulation::launch(std::uint32_t index, std::uint32_t queue) {
   stream.last_run = slot;
   const std::uint32_t pool = pool_for(command.stream, kernel);
   runs_[slot].pool = pool;
-  runs_[slot].ready = now_ + sync(machine_.control.launch);
+  const std::int64_t latency =
+      sync(machine_.control.launch + launch_delay_[compiled_.streams[command.stream].device]);
+  runs_[slot].ready = now_ + latency;
   pools_[pool].launching.push_back(slot);
-  after(sync(machine_.control.launch), index, 0, {.what = What::kernel_ready, .of = slot});
+  after(latency, index, 0, {.what = What::kernel_ready, .of = slot});
 }
 
 void Simulation::make_roles(std::uint32_t slot) {

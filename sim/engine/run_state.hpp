@@ -71,6 +71,7 @@ struct RunState {
   bool any_terms_ = false;              // of interference that can come into force
   std::vector<bool> has_terms_;         // by device
   std::vector<std::int64_t> slowdown_;  // by device, thousandths
+  std::vector<Duration> launch_delay_;  // by device
   std::vector<RaceMet> races_;
 
   /// As new, but for the memory: nothing of a run that was ended by its result is left.

@@ -172,7 +172,7 @@ class Simulation : private RunState {
   // interference.cpp
   void find_interference();
   [[nodiscard]] bool may_slow(const KernelRun& run) const;
-  [[nodiscard]] bool pushes(const Crew& crew, Interference::Access access) const;
+  [[nodiscard]] bool pushes(const Crew& crew, const Interference& term) const;
   [[nodiscard]] bool sends(const Crew& crew) const;
   [[nodiscard]] std::uint32_t device_of(const Crew& crew) const;
   bool update_slowdowns();

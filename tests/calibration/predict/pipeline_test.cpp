@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "calibration/accuracy/rows.hpp"
+#include "calibration/fit/flag_fit.hpp"
 #include "calibration/fit/interference_fit.hpp"
+#include "calibration/fit/launch_fit.hpp"
 #include "calibration/fit/link_fit.hpp"
 #include "calibration/predict/beside.hpp"
 #include "calibration/predict/predictor.hpp"
+#include "models/cost/roofline.hpp"
 #include "models/profile/json.hpp"
 #include "topologies/read_machine.hpp"
 
@@ -77,6 +80,93 @@ TEST(HostLinkFit, FindsTheConstantsOfTransfersThatObeyThem) {
   EXPECT_EQ(engine.rate.source.kind, model::SourceKind::fitted);
   // Nothing was measured both ways.
   EXPECT_EQ(engine.duplex_rate, h200().copy_engine(model::CopyPath::from_host).duplex_rate);
+}
+
+// A piece takes 3 us, with a flag 5: a write takes 2. Where streams write flags and wait for them it takes 9 in place of
+// 4: a wait takes 3.
+TEST(HostLinkFit, TellsAStreamsWriteOfAFlagFromItsWait) {
+  const model::Profile profile = h200();
+  std::vector<Sample> samples;
+  const auto add = [&](const char* operation, const char* schedule, int m, int chunks,
+                       double micros) {
+    Sample sample;
+    sample.what = boundary(operation, "B_s", m, 2048, chunks);
+    sample.what.schedule = schedule;
+    sample.times = {us(micros)};
+    samples.push_back(sample);
+  };
+  for (const int m : {2048, 4096, 8192}) {
+    for (const int chunks : {1, 4, 16}) {
+      const double bytes = m / 2 * 4096.0;
+      const Duration sum = model::memory_cost(profile, Bytes::from(m / 2 * 4096 * 3),
+                                              model::SmBudget::of(profile.gpu.sms.value))
+                               .time;
+      const double way = 10 + bytes / 50e9 * 1e6;
+      const double both = way + static_cast<double>(sum.ps()) * 1e-6;
+      add("ag_gemm", "chunked", m, chunks, way + 3 * chunks);
+      add("ag_gemm", "device_flag", m, chunks, way + 5 * chunks);
+      add("gemm_rs", "chunked", m, chunks, both + 4 * chunks);
+      add("gemm_rs", "device_flag", m, chunks, both + 9 * chunks);
+    }
+  }
+  const model::Profile fitted = fit_host_link(profile, observed(samples));
+  EXPECT_NEAR(ratio(fitted.control.stream_write.value, us(2)), 1, 0.02);
+  EXPECT_NEAR(ratio(fitted.control.stream_wait.value, us(3)), 1, 0.02);
+}
+
+// 64 x 16 tiles on 128 CTAs are 8 waves, and posting flags costs 4 us.
+TEST(TileFlags, CostWhatTheProductTakesLongerAWave) {
+  std::vector<Sample> samples;
+  for (const int k : {1024, 2048, 3072, 4096, 5120}) {
+    for (const char* figure : {"A", "A_s"}) {
+      Sample sample;
+      sample.what = boundary("gemm_rs", figure, 8192, k, 1);
+      sample.what.schedule = "device_flag";
+      sample.kernel = {.name = "gemm", .tile = {128, 128, 64}, .cluster = {2, 1}, .grid = 128};
+      sample.times = {us(figure == std::string("A") ? 100 : 104)};
+      samples.push_back(sample);
+    }
+  }
+  const model::Profile fitted = fit_tile_flags(h200(), observed(samples));
+  ASSERT_TRUE(fitted.control.tile_flag.has_value());
+  EXPECT_EQ(fitted.control.tile_flag->value, Duration::from_ps(500'000));
+  samples.resize(6);
+  EXPECT_EQ(fit_tile_flags(h200(), observed(samples)), h200());
+}
+
+// A product of 400 us, half of it on own rows, in 8 chunks of 50 more; 400 us of communication leave 4 launches beside
+// it. CTAs cost 80 us by their slow-down of 1.25 and 24 more.
+TEST(LaunchDelay, IsWhatCtasCostEachLaunchBeyondTheirSlowDown) {
+  model::Profile profile = h200();
+  profile.interference.clear();
+  EXPECT_EQ(fit_launch_delay(profile, {}), profile);
+  model::InterferenceTerm reads;
+  reads.name = "reads below the link's rate";
+  reads.access = model::InterferingAccess::read;
+  reads.full_link = false;
+  reads.points = {{8, {1.25, {}}}};
+  profile.interference = {reads};
+  std::vector<Sample> samples;
+  const auto add = [&](int k, const char* transport, const char* figure, double micros) {
+    Sample sample;
+    sample.what = boundary("ag_gemm", figure, 4096, k, 8);
+    sample.what.transport = transport;
+    if (sample.what.transport == "sm") sample.what.margin = sample.what.ctas = 8;
+    sample.times = {us(micros)};
+    samples.push_back(sample);
+  };
+  for (int k = 1024; k <= 8192; k += 1024) {
+    add(k, "copy_engine", "A", 400);
+    for (const char* transport : {"copy_engine", "sm"}) {
+      add(k, transport, "A_s", 600);
+      add(k, transport, "B_s", 400);
+    }
+    add(k, "copy_engine", "D", 610);
+    add(k, "sm", "D", 610 + 80 + 24);
+  }
+  const model::Profile fitted = fit_launch_delay(profile, observed(samples));
+  ASSERT_TRUE(fitted.interference[0].launch.has_value());
+  EXPECT_NEAR(ratio(fitted.interference[0].launch->value, us(6)), 1, 1e-6);
 }
 
 TEST(HostLinkFit, KeepsAProfileThatNothingWasMeasuredOf) {

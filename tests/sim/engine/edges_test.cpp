@@ -27,7 +27,8 @@ Machine with_costs() {
                      .signal_same_device = 700_ns,
                      .signal_peer = 900_ns,
                      .signal_host = 1500_ns,
-                     .stream_memory_op = 400_ns};
+                     .stream_write = 200_ns,
+                     .stream_wait = 400_ns};
   Machine machine = lab::machine(options);
   for (Route& route : machine.routes) route.latency = 300_ns;
   return machine;
@@ -236,6 +237,24 @@ TEST(Message, PostsOnArrival) {
   EXPECT_EQ(tape.command(1).end.since_start(), 22_us);
   // Arrival 300 ns later, the flag's own way 900 + 300, the stream's wait 400.
   EXPECT_EQ(tape.command(2).end.since_start(), 22_us + 300_ns + 1200_ns + 400_ns);
+}
+
+// A stream writes a signal in 200 ns; another sees it 700 ns later and goes on 400 ns after that,
+// and pays as much for a signal that was there before it asked.
+TEST(StreamMemoryOperation, WaitsAndWritesCostWhatEachCosts) {
+  ProgramBuilder b;
+  const SignalId flag = b.signal(MemoryId(0));
+  const StreamId writer = b.stream(RankId(0));
+  const StreamId waiter = b.stream(RankId(0));
+  b.thread(ProcessId(0))
+      .post(writer, {.signal = flag, .from = {}})
+      .wait(waiter, flag, 1)
+      .wait(waiter, flag, 1);
+  lab::Tape tape;
+  lab::run(with_costs(), b.finish(), tape);
+  EXPECT_EQ(tape.command(0).end.since_start(), 200_ns);
+  EXPECT_EQ(tape.command(1).end.since_start(), 200_ns + 700_ns + 400_ns);
+  EXPECT_EQ(tape.command(2).end.since_start(), 200_ns + 700_ns + 2 * 400_ns);
 }
 
 }  // namespace

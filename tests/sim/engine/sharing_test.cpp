@@ -138,11 +138,8 @@ TEST(Interference, PostedWritesIntoAFullLinkHoldBackTheDevice) {
   EXPECT_EQ(lab::end_of(machine, writers_beside_gemm(machine)), 50_us);
 }
 
-// The same writers paced below the link's capacity do not queue, and nothing is held back.
-TEST(Interference, PacedWritesHoldBackNothing) {
-  Machine machine = lab::machine();
-  machine.devices[0].interference.push_back(
-      {.name = "posted writes", .points = {{.ctas = 8, .slowdown_milli = 3000}}});
+// The same writers, slower than the link.
+Program paced_writers_beside_gemm(const Machine& machine) {
   ProgramBuilder b;
   const KernelId writer = b.kernel("writer", 4)
                               .footprint(lab::whole_sm())
@@ -155,12 +152,41 @@ TEST(Interference, PacedWritesHoldBackNothing) {
                             .role(Purpose::compute, TileOrder::static_shares)
                             .range(4, 30_us)
                             .id();
-  const StreamId compute = b.stream(RankId(0));
-  b.thread(ProcessId(0)).launch(b.stream(RankId(0)), writer).launch(compute, gemm);
-  lab::Tape tape;
-  lab::run(machine, b.finish(), tape);
-  EXPECT_EQ(tape.command(0).end.since_start(), 42_us);
-  EXPECT_EQ(tape.command(1).end.since_start(), 30_us);
+  b.thread(ProcessId(0)).launch(b.stream(RankId(0)), writer).launch(b.stream(RankId(0)), gemm);
+  return b.finish();
+}
+
+// Below the link's capacity writes do not queue, and a term of a full link holds nothing back; a
+// term of writes below its rate does, and has no say over those that queue.
+TEST(Interference, PacedWritesHoldBackWhatTheirOwnTermSays) {
+  for (const bool full : {true, false}) {
+    Machine machine = lab::machine();
+    machine.devices[0].interference.push_back({.full_link = full,
+                                               .name = "posted writes",
+                                               .points = {{.ctas = 8, .slowdown_milli = 3000}}});
+    lab::Tape tape;
+    lab::run(machine, paced_writers_beside_gemm(machine), tape);
+    EXPECT_EQ(tape.command(0).end.since_start(), 42_us);
+    // 42 us at half speed, and 9 at full.
+    EXPECT_EQ(tape.command(1).end.since_start(), full ? 30_us : 51_us);
+    EXPECT_EQ(lab::end_of(machine, writers_beside_gemm(machine)), full ? 50_us : 40_us);
+  }
+}
+
+// A launch beside them waits for what they have in flight: the second product, dispatched at 30 us
+// while the writers run, begins 5 us later.
+TEST(Interference, ALaunchWaitsForWhatIsInFlight) {
+  for (const Duration delay : {Duration(), 5_us}) {
+    Machine machine = lab::machine();
+    machine.devices[0].interference.push_back(
+        {.full_link = false, .name = "posted writes", .launch = delay});
+    Program once = paced_writers_beside_gemm(machine);
+    once.threads[0].commands.push_back(once.threads[0].commands.back());
+    lab::Tape tape;
+    lab::run(machine, once, tape);
+    EXPECT_EQ(tape.command(1).end.since_start(), 30_us);
+    EXPECT_EQ(tape.command(2).end.since_start(), 60_us + delay);
+  }
 }
 
 // 8 CTAs x 1 MB through an L2 of 1 TB/s: 8 us.

@@ -93,6 +93,7 @@ class Drawing {
     for (Interference& term : terms) {
       term.name = "term";
       term.access = one_in(2) ? Interference::Access::posted_write : Interference::Access::read;
+      term.full_link = one_in(2);
       int ctas = 0;
       std::int64_t slowdown = 1000;
       const std::uint64_t points = 1 + below(2);
@@ -148,7 +149,8 @@ class Drawing {
     case_.control.signal_same_device = Duration::from_ps(between(0, 900'000));
     case_.control.signal_peer = short_time();
     case_.control.signal_host = short_time();
-    case_.control.stream_memory_op = short_time();
+    case_.control.stream_write = short_time();
+    case_.control.stream_wait = short_time();
     if (one_in(2)) {
       case_.control.launch_jitter = Duration::from_ps(between(0, case_.control.launch.ps()));
     }
