@@ -60,11 +60,12 @@ CommunicationKernel& CommunicationKernel::then(const sim::SignalPost& post) {
   return *this;
 }
 
-// A CTA reaches its own rate, all of them together the path's, and paced ones no more than a share of the port.
-Duration CommunicationKernel::time_of(Bytes bytes_per_cta, bool local) const {
+// A CTA reaches its own rate, all of them together the path's, and paced ones no more than a share of the port: what
+// the start of a further piece costs them they make up for by what the path carries beyond the pace.
+Duration CommunicationKernel::time_of(Bytes bytes_per_cta, bool local, Duration start) const {
   if (local) return bytes_per_cta / program_.site().profile.memory->per_sm.value;
   const Bytes all = bytes_per_cta * ctas_;
-  Duration time = std::max(bytes_per_cta / costs_.per_cta.value, all / costs_.cap.value);
+  Duration time = start + std::max(bytes_per_cta / costs_.per_cta.value, all / costs_.cap.value);
   if (pace_) time = std::max(time, all / *pace_);
   return time;
 }
@@ -88,13 +89,15 @@ void CommunicationKernel::parts(Bytes bytes, bool local, sim::RouteId route, boo
     }
   };
   const bool split = each > Bytes() && rest > Bytes();
-  if (rest > Bytes()) emit(1, rest, time_of(rest, local), true, !split);
+  if (rest > Bytes()) emit(1, rest, time_of(rest, local, Duration()), true, !split);
   // The equal parts come last, so that the post follows what takes time.
   // CTAs meet where a piece's arrival is told to others; else each goes on to its part of the next piece.
   const bool starts = costs_.start && !local && (first_ || !posts_.empty());
   const Duration start = starts ? costs_.start->value : Duration();
+  const Duration time =
+      first_ ? start + time_of(each, local, Duration()) : time_of(each, local, start);
   if (!local) first_ = false;
-  if (each > Bytes()) emit(ctas_, each, start + time_of(each, local), !split, true);
+  if (each > Bytes()) emit(ctas_, each, time, !split, true);
   waits_.clear();
   posts_.clear();
 }

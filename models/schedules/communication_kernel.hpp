@@ -40,7 +40,7 @@ class CommunicationKernel {
 
  private:
   void parts(Bytes bytes, bool local, sim::RouteId route, bool writes);
-  [[nodiscard]] Duration time_of(Bytes bytes_per_cta, bool local) const;
+  [[nodiscard]] Duration time_of(Bytes bytes_per_cta, bool local, Duration start) const;
 
   LayerProgram& program_;
   int rank_;

@@ -276,7 +276,9 @@ void Simulation::start_batch(std::uint32_t role_index, std::uint32_t batch, std:
   const KernelRun& run = runs_[role.run];
   if (recording()) cta_stall(crews_[crew], StallReason::no_sm, run.ready, now_);
   const std::int64_t prologue = program_.kernels[run.kernel].prologue.ps();
-  if (prologue == 0) return prologue_end(crew);
+  const bool free = !options_.effects.transport &&
+                    program_.roles[roles_[role_index].role].purpose == Purpose::communication;
+  if (prologue == 0 || free) return prologue_end(crew);
   crews_[crew].state = Crew::State::prologue;
   after(prologue, run.command, static_cast<std::uint32_t>(begin),
         {.what = What::prologue_end, .of = crew});

@@ -4,6 +4,7 @@
 
 #include "models/planner/evaluate.hpp"
 #include "models/schedules/registry.hpp"
+#include "models/schedules/tile_order.hpp"
 #include "models/schedules/tile_walk.hpp"
 #include "sim/controls.hpp"
 #include "sim/run.hpp"
@@ -95,6 +96,28 @@ TEST(TileWalk, AReductionEndsItsChunksOneAfterTheOther) {
   const ChunkPlan plan(2048, 2, 2, ChunkOrder::rotated, false);
   const auto walk = tile_walk(plan, 0, false, 1024, kernel_of(128, 256));
   EXPECT_EQ(walk, (std::vector<TileStretch>{{16, {0}}, {16, {1}}, {32, {2}}}));
+}
+
+TEST(TileOrder, LowGroupsReadOperandsAgainUnlessTheWeightsStay) {
+  const Profile profile = load_profile("configs/profiles/h200-sxm.json");
+  GemmCost cost = kernel_of(128, 256);
+  cost.resident = 132;
+  cost.tiles = 64 * 64;
+  cost.main_loop = Duration::from_ps(40'000'000);
+  const auto of = [&](std::int64_t k, std::int64_t together) {
+    MatmulWork work;
+    work.rank = {8192, 16384, k};
+    return tiles_in_order(profile, work, cost, together);
+  };
+  EXPECT_EQ(of(8192, 2048).tile_time, cost.tile_time());
+  EXPECT_GT(of(8192, 1024).tile_time, cost.tile_time());
+  EXPECT_GT(of(8192, 256).tile_time, of(8192, 1024).tile_time);
+  EXPECT_GT(of(8192, 256).hbm_per_tile, of(8192, 1024).hbm_per_tile);
+  // A group holds no less than a row of tiles.
+  EXPECT_EQ(of(8192, 16).tile_time, of(8192, 128).tile_time);
+  // 16,384 x 512 values of 2 bytes are less than half of the L2.
+  EXPECT_EQ(of(512, 256).tile_time, cost.tile_time());
+  EXPECT_EQ(of(512, 256).hbm_per_tile, cost.hbm_per_tile);
 }
 
 }  // namespace

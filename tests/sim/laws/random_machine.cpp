@@ -89,17 +89,15 @@ void DrawnMachine::make_switches() {
 }
 
 void DrawnMachine::make_device(const DeviceCase& drawn, std::uint32_t at) {
-  Device device{.name = "device",
-                .sms = {.sms_per_gpc = drawn.sms_per_gpc,
-                        .per_sm = {.threads = kThreads,
-                                   .registers = kRegisters,
-                                   .shared_memory = Bytes::from(kSharedMemory),
-                                   .cta_slots = drawn.cta_slots}},
-                .memory = MemoryId(at),
-                .l2 = rate(drawn.l2),
-                .engines = {},
-                .interference = drawn.terms,
-                .speed_permille = drawn.speed_permille};
+  Device device{.name = "device", .memory = MemoryId(at)};
+  device.sms.sms_per_gpc = drawn.sms_per_gpc;
+  device.sms.per_sm = {.threads = kThreads,
+                       .registers = kRegisters,
+                       .shared_memory = Bytes::from(kSharedMemory),
+                       .cta_slots = drawn.cta_slots};
+  device.l2 = rate(drawn.l2);
+  device.interference = drawn.terms;
+  device.speed_permille = drawn.speed_permille;
   for (const DeviceCase::Engine& engine : drawn.engines) {
     TransportEngine made;
     made.start_cost = time(engine.start_cost);
