@@ -136,8 +136,10 @@ void add_ablations(ErrorRows& rows) {
       {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});
   add(", without what tiles in the order of chunks read again", {{}, {}, true});
   add(", without starts of pieces by CTAs", {{}, [](model::Profile& profile) {
-                                               for (model::SmCopyCosts& sms : profile.sm_copies)
+                                               for (model::SmCopyCosts& sms : profile.sm_copies) {
                                                  sms.start.reset();
+                                                 sms.duplex_start.reset();
+                                               }
                                              }});
   add(", both directions at full rate",
       {{}, [](model::Profile& profile) {

@@ -187,9 +187,10 @@ Profile fit_host_link(Profile profile, const std::vector<Observation>& samples) 
                          steady.source("reductions by CTAs", steady.rate_error)};
       const double launched =
           link_micros(profile.control.launch.value + profile.control.kernel_drain.value);
-      if (path == CopyPath::to_host && duplex->piece > launched) {
-        sms->start = {duration_of_micros(duplex->piece - launched),
-                      duplex->source("reductions by CTAs, less a launch", duplex->piece_error)};
+      if (duplex->piece > launched) {
+        sms->duplex_start = {
+            duration_of_micros(duplex->piece - launched),
+            duplex->source("reductions by CTAs, less a launch", duplex->piece_error)};
       }
     }
   }

@@ -107,6 +107,8 @@ SmCopyCosts read_sm_copy(StrictObject& object) {
   costs.threads = whole(object, {"threads", "threads of such a CTA"});
   costs.start = object.optional<Sourced<Duration>>({"start", "of a piece, beside its bytes"},
                                                    at_least(Duration()));
+  costs.duplex_start = object.optional<Sourced<Duration>>(
+      {"duplex_start", "of a piece while CTAs move as much the other way"}, at_least(Duration()));
   costs.duplex_cap = object.optional<Sourced<Bandwidth>>(
       {"duplex_cap", "payload that CTAs move while others move as much the other way"});
   costs.sum_per_cta = object.optional<Sourced<Bandwidth>>(

@@ -70,6 +70,7 @@ Value write_sm_copy(const SmCopyCosts& costs) {
                                {"cap", to_value(costs.cap)},
                                {"threads", to_value(costs.threads)}});
   if (costs.start) value.set("start", to_value(*costs.start));
+  if (costs.duplex_start) value.set("duplex_start", to_value(*costs.duplex_start));
   if (costs.duplex_cap) value.set("duplex_cap", to_value(*costs.duplex_cap));
   if (costs.sum_per_cta) value.set("sum_per_cta", to_value(*costs.sum_per_cta));
   if (costs.sum_cap) value.set("sum_cap", to_value(*costs.sum_cap));

@@ -98,6 +98,8 @@ struct SmCopyCosts {
   Sourced<std::int64_t> threads;  ///< of a CTA
   /// Of a piece: from its first load to the flow, and from the last byte to what waits for it.
   std::optional<Sourced<Duration>> start = {};
+  /// The same while others move as much the other way: a piece's first loads queue behind their stores.
+  std::optional<Sourced<Duration>> duplex_start = {};
   /// What all CTAs reach while others move as much the other way: reads queue behind writes.
   std::optional<Sourced<Bandwidth>> duplex_cap = {};
   /// The same where what arrives is added to what is there: payload of the sum.

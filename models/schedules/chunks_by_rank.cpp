@@ -152,6 +152,7 @@ class ChunksByRank {
   void carry(int rank, int from, int to, Bytes bytes, sim::StreamId stream) {
     CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name,
                                program_.site().path(rank, from, to), ctas_);
+    if (!view_.gathers && some_rest()) kernel.both_ways();
     kernel.move(program_.site().route_of_ctas(from, to), bytes, from == rank);
     kernel.launch(stream);
   }

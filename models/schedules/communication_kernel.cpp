@@ -41,7 +41,14 @@ CommunicationKernel::CommunicationKernel(LayerProgram& program, int rank, const 
       pace_(knobs.text("pace") == "free" ? std::nullopt : pace_of(program.site())),
       costs_(program.site().profile.sm_copy(path)),
       kernel_(new_kernel(program, ctas, costs_, label)),
-      label_(label) {}
+      label_(label) {
+  if (costs_.start) start_ = costs_.start->value;
+}
+
+CommunicationKernel& CommunicationKernel::both_ways() {
+  if (costs_.duplex_start) start_ = costs_.duplex_start->value;
+  return *this;
+}
 
 CommunicationKernel& CommunicationKernel::in_launch_of(const GemmCost& product) {
   const std::int64_t cluster = product.kernel.cluster_m * product.kernel.cluster_n;
@@ -92,8 +99,8 @@ void CommunicationKernel::parts(Bytes bytes, bool local, sim::RouteId route, boo
   if (rest > Bytes()) emit(1, rest, time_of(rest, local, Duration()), true, !split);
   // The equal parts come last, so that the post follows what takes time.
   // CTAs meet where a piece's arrival is told to others; else each goes on to its part of the next piece.
-  const bool starts = costs_.start && !local && (first_ || !posts_.empty());
-  const Duration start = starts ? costs_.start->value : Duration();
+  const bool starts = start_ && !local && (first_ || !posts_.empty());
+  const Duration start = starts ? *start_ : Duration();
   const Duration time =
       first_ ? start + time_of(each, local, Duration()) : time_of(each, local, start);
   if (!local) first_ = false;

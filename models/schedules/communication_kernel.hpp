@@ -24,6 +24,8 @@ class CommunicationKernel {
 
   /// Makes its CTAs those of a product's own launch: they hold what the product's hold, and come in its clusters.
   CommunicationKernel& in_launch_of(const GemmCost& product);
+  /// Says that as much moves the other way meanwhile.
+  CommunicationKernel& both_ways();
   /// Waits that the next move makes first.
   CommunicationKernel& after(sim::SignalId signal, std::uint64_t at_least);
   /// Posts that the next move makes once all of its bytes have arrived.
@@ -51,7 +53,8 @@ class CommunicationKernel {
   std::vector<sim::SignalWait> waits_;
   std::vector<sim::SignalPost> posts_;
   std::string label_;
-  bool first_ = true;  ///< nothing was moved over a route yet
+  std::optional<Duration> start_;  ///< of a piece
+  bool first_ = true;              ///< nothing was moved over a route yet
 };
 
 }  // namespace weft::model

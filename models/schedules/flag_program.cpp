@@ -334,6 +334,7 @@ class FlagProgram {
     {
       CommunicationKernel back(program_, rank, knobs_, view_.collective.name + ".fetch",
                                program_.site().path(rank, next, rank), half);
+      back.both_ways();
       for (int chunk = 0; chunk < plan_.size(); ++chunk) {
         for (const auto& [to, bytes] : pushes(rank, chunk))
           back.move(program_.site().route_of_ctas(to, rank), bytes, false);
@@ -343,6 +344,7 @@ class FlagProgram {
     }
     CommunicationKernel away(program_, rank, knobs_, view_.collective.name,
                              program_.site().path(rank, rank, next), half);
+    away.both_ways();
     const std::vector<std::uint64_t> complete = completions(rank);
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       for (const auto& [to, bytes] : pushes(rank, chunk)) {
