@@ -168,7 +168,8 @@ TEST(NcclProcesses, ACaseWhoseRankFailsIsRefusedAndTheNextOneIsMeasured) {
 }
 
 TEST(NcclProcesses, AGroupThatDoesNotComeToBeIsTriedOnce) {
-  NcclProcesses group({"sh", "-c", "exit 7"}, false, {kLong, kLong});
+  NcclProcesses group({"sh", "-c", "[ $WEFT_RANK = 0 ] && exit 7; read -r never <&3"}, false,
+                      {kLong, kLong});
   const JobResult result = group.run(job_of({gather(2), gather(2)}));
   ASSERT_EQ(result.refusals.size(), 2u);
   EXPECT_EQ(result.refusals[0], result.refusals[1]);
