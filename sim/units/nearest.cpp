@@ -53,6 +53,9 @@ std::optional<std::string> nearest_name(std::string_view typed,
   std::size_t best_distance = limit + 1;
   for (const std::string_view name : names) {
     if (name.size() > kLongest) continue;
+    const std::size_t longer = std::max(typed.size(), name.size()),
+                      shorter = std::min(typed.size(), name.size());
+    if (kEdit * (longer - shorter) >= best_distance) continue;  // as many edits at least
     const std::size_t d = distance(typed, name);
     if (d < best_distance && d < kEdit * typed.size()) {
       best_distance = d;
