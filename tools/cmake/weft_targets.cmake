@@ -20,6 +20,7 @@ add_library(weft_unity_warnings INTERFACE)
 target_compile_options(weft_unity_warnings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>")
 
 add_custom_target(weft_libraries COMMENT "All libraries of weft")
+add_custom_target(weft_fuzz_targets COMMENT "The programs that search for inputs which break a reader")
 add_custom_target(weft_thread_tests COMMENT "The tests that also run under ThreadSanitizer")
 
 # In a unity build (CMAKE_UNITY_BUILD) files of one directory share compilations, ten at most.
@@ -171,6 +172,7 @@ function(weft_fuzz name)
     add_executable(fuzz_${name} ${arg_SOURCES})
     target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(weft_fuzz_targets fuzz_${name})
     list(APPEND programs fuzz_${name})
   endif()
   foreach(program IN LISTS programs)
