@@ -100,10 +100,16 @@ TEST_F(Command, ImportRefusesWhatItDoesNotKnow) {
   EXPECT_THAT(weft("import $T/note.txt --as topo").err, HasSubstr("did you mean \"topo-m\"?"));
   EXPECT_EQ(weft("import $T/none.txt").code, 2);
   EXPECT_THAT(weft("import $T/none.txt").err, HasSubstr("there is no file"));
+  EXPECT_THAT(weft("import tests/fuzz/corpus/hf_config/wrong_empty.json").err,
+              HasSubstr("wrong_empty.json is empty"));
+  EXPECT_THAT(shell("gzip -kc $T/note.txt > $T/note.gz; $WEFT import $T/note.gz").err,
+              HasSubstr("packed with gzip, as only traces are read"));
+  EXPECT_THAT(shell("cp $T/note.txt $T/r.nsys-rep; $WEFT import $T/r.nsys-rep").err,
+              HasSubstr("`nsys export --type sqlite`"));
   const Ran other = weft("import tests/fuzz/corpus/topo_matrix/wrong_p2p.txt -o $T/machine.json");
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("this is `nvidia-smi topo -p2p`"));
-  EXPECT_EQ(files(), std::set<std::string>{"note.txt"});
+  EXPECT_EQ(files(), (std::set<std::string>{"note.gz", "note.txt", "r.nsys-rep"}));
 }
 
 TEST_F(Command, OptionsThatMeanNothingToAFormatAreRefused) {

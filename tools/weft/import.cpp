@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/import/json_scan.hpp"
 #include "calibration/import/kineto.hpp"
 #include "calibration/import/nccl_tests.hpp"
 #include "calibration/import/nsys.hpp"
@@ -42,6 +43,29 @@ bool looks_like_model(std::string_view head) {
   return head.find("\"model_type\"") != head.npos || head.find("\"architectures\"") != head.npos;
 }
 
+std::string unpacked_head(const std::string& file) {
+  const calibration::JsonScanner::Source source = calibration::file_source(file);
+  std::string head(kHead, '\0');
+  std::size_t size = 0;
+  while (size < head.size()) {
+    const std::size_t got = source(head.data() + size, head.size() - size);
+    if (got == 0) break;
+    size += got;
+  }
+  head.resize(size);
+  return head;
+}
+
+/// Files that only their own program reads: what to do with them instead.
+std::string_view own_format(std::string_view name) {
+  for (const std::string_view ending : {".nsys-rep", ".qdrep", ".qdstrm"}) {
+    if (name.ends_with(ending))
+      return "Nsight Systems' own report: `nsys export --type sqlite` makes a file that is read";
+  }
+  if (name.ends_with(".zip")) return "an archive: unpack it";
+  return {};
+}
+
 std::string names() {
   std::vector<std::string> lines;
   for (const ImportFormat& format : import_formats()) {
@@ -64,6 +88,8 @@ const ImportFormat& format_named(const std::string& name) {
 
 const ImportFormat& format_of(const std::string& name, std::string_view head) {
   if (const ImportFormat* format = format_like(head)) return *format;
+  if (const std::string_view own = own_format(name); !own.empty())
+    throw UsageError(fmt::format("{} is {}", name, own));
   throw UsageError(
       fmt::format("{}: its text looks like none of the formats that are read; name it "
                   "with --as, or see docs/formats.md. Formats:{}",
@@ -137,7 +163,14 @@ std::string head_of(const std::string& file) {
   std::string head(kHead, '\0');
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(in.gcount()));
-  return head;
+  if (head.empty()) throw UsageError(fmt::format("{} is empty", file));
+  if (!head.starts_with("\x1f\x8b")) return head;
+  std::string inside = unpacked_head(file);
+  if (!calibration::looks_like_trace(inside)) {
+    throw UsageError(
+        fmt::format("{} is packed with gzip, as only traces are read: unpack it", file));
+  }
+  return inside;
 }
 
 void print_notes(const std::vector<config::ConfigError>& notes, Context& context) {
