@@ -68,7 +68,9 @@ struct TransportEngine {
 /// or else below its rate, every SM of the device runs at 1000 / slowdown_milli of its speed,
 /// interpolated linearly over the pushing CTAs, and a launch waits for what they have in flight.
 struct Interference {
-  enum class Access : std::uint8_t { posted_write, read } access = Access::posted_write;
+  /// Of SMs; or copies by transport engines, counted in place of CTAs, full link or not.
+  enum class Access : std::uint8_t { posted_write, read, engine_copy };
+  Access access = Access::posted_write;
   bool full_link = true;  ///< while a link or switch holds the CTAs back; else while none does
   struct Point {
     int ctas = 0;

@@ -126,6 +126,12 @@ void add_ablations(ErrorRows& rows) {
       {{}, [](model::Profile& profile) {
          std::erase_if(profile.interference, [](const auto& term) { return !term.full_link; });
        }});
+  add(", without interference of copies by engine",
+      {{}, [](model::Profile& profile) {
+         std::erase_if(profile.interference, [](const auto& term) {
+           return term.access == model::InterferingAccess::engine_copy;
+         });
+       }});
   add(", without loads in flight that launches wait for",
       {{}, [](model::Profile& profile) {
          for (model::InterferenceTerm& term : profile.interference) term.launch.reset();

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "calibration/fit/collective_fit.hpp"
+#include "calibration/fit/copies_fit.hpp"
 #include "calibration/fit/flag_fit.hpp"
 #include "calibration/fit/gemm_fit.hpp"
 #include "calibration/fit/interference_fit.hpp"
@@ -138,6 +139,7 @@ FittedProfile fit_samples(const model::Profile& start, const std::vector<Observa
   fit_library_collectives(fit, samples);
   // A transfer's line holds the launches of its pieces, which are delayed by what is in flight.
   fit.profile = fit_launch_delay(fit_interference(std::move(fit.profile), samples), samples);
+  fit.profile = fit_copies_beside(std::move(fit.profile), samples);
   fit.profile = fit_tile_flags(fit_host_link(std::move(fit.profile), samples), samples);
   return fit;
 }

@@ -112,7 +112,7 @@ model::Profile fit_launch_delay(model::Profile profile, const std::vector<Observ
       {model::SourceKind::fitted,
        fmt::format("{} gathers by CTAs over those by copy engine, a launch", delays.size())}};
   for (model::InterferenceTerm& term : profile.interference) {
-    if (term.access) term.launch = delay;
+    if (term.access && *term.access != model::InterferingAccess::engine_copy) term.launch = delay;
   }
   return profile;
 }

@@ -37,8 +37,8 @@ struct EnumNames<model::CopyPath> {
 template <>
 struct EnumNames<model::InterferingAccess> {
   using A = model::InterferingAccess;
-  static constexpr std::pair<std::string_view, A> names[] = {{"posted_write", A::posted_write},
-                                                             {"read", A::read}};
+  static constexpr std::pair<std::string_view, A> names[] = {
+      {"posted_write", A::posted_write}, {"read", A::read}, {"engine_copy", A::engine_copy}};
 };
 
 template <>

@@ -242,8 +242,8 @@ struct NetworkCosts {
   friend bool operator==(const NetworkCosts&, const NetworkCosts&) = default;
 };
 
-/// What CTAs beside a GEMM do that slows it.
-enum class InterferingAccess : std::uint8_t { posted_write, read };
+/// What CTAs beside a GEMM do that slows it, or copies by engine, which points count in place of CTAs.
+enum class InterferingAccess : std::uint8_t { posted_write, read, engine_copy };
 
 /// Slow-down of the compute side by so many CTAs.
 struct InterferencePoint {

@@ -152,6 +152,18 @@ std::optional<sim::RouteId> route_of_sms(const Profile& profile, sim::RouteId id
   return sim::RouteId(static_cast<std::uint32_t>(built.machine.routes.size() - 1));
 }
 
+sim::Interference::Access access_of(InterferingAccess access) {
+  switch (access) {
+    case InterferingAccess::posted_write:
+      return sim::Interference::Access::posted_write;
+    case InterferingAccess::read:
+      return sim::Interference::Access::read;
+    case InterferingAccess::engine_copy:
+      break;
+  }
+  return sim::Interference::Access::engine_copy;
+}
+
 // Slow-downs of products beside traffic that the engine runs by itself. Those below a link's rate are of the path to
 // host memory, whose loads and stores wait for long whether it is full or not.
 void apply_interference(const Profile& profile, bool full_link, sim::Machine& machine) {
@@ -161,9 +173,7 @@ void apply_interference(const Profile& profile, bool full_link, sim::Machine& ma
     value.name = term.name;
     value.full_link = term.full_link;
     if (term.launch) value.launch = term.launch->value;
-    value.access = *term.access == InterferingAccess::posted_write
-                       ? sim::Interference::Access::posted_write
-                       : sim::Interference::Access::read;
+    value.access = access_of(*term.access);
     for (const InterferencePoint& point : term.points)
       value.points.push_back(
           {static_cast<int>(point.ctas), std::llround(point.slow_down.value * 1000)});

@@ -60,6 +60,9 @@ void Simulation::find_interference() {
   if (!options_.effects.sm_share || !options_.effects.transport) return;
   bool posted = false;
   bool read = false;
+  const bool copies =
+      std::any_of(compiled_.commands.begin(), compiled_.commands.end(),
+                  [](const CompiledCommand& command) { return command.op == Op::copy; });
   for (const Traffic& traffic : program_.traffic) {
     if (traffic.on != Traffic::On::route) continue;
     (traffic.posted_write ? posted : read) = true;
@@ -68,8 +71,10 @@ void Simulation::find_interference() {
     const std::uint32_t d = stream.device;
     if (has_terms_[d]) continue;
     for (const Interference& term : machine_.devices[d].interference) {
-      const bool writes = term.access == Interference::Access::posted_write;
-      if (writes ? posted : read) {
+      const bool acts = term.access == Interference::Access::posted_write ? posted
+                        : term.access == Interference::Access::read       ? read
+                                                                          : copies;
+      if (acts) {
         has_terms_[d] = true;
         any_terms_ = true;
       }
@@ -96,6 +101,25 @@ bool Simulation::pushes(const Crew& crew, const Interference& term) const {
   return false;
 }
 
+// What acts by a term on a device: CTAs that send, or copies that have begun.
+std::int64_t Simulation::pushing(std::uint32_t device, const Interference& term) const {
+  std::int64_t count = 0;
+  if (term.access == Interference::Access::engine_copy) {
+    for (const std::uint32_t index : flow_of_) {
+      if (index == kNone || flows_[index].owner != Flow::Owner::transfer) continue;
+      const CompiledCommand& command = compiled_.commands[transfers_[flows_[index].of].command];
+      if (command.op == Op::copy && compiled_.streams[command.stream].device == device) ++count;
+    }
+    return count;
+  }
+  for (std::uint32_t index = 0; index < crews_.size(); ++index) {
+    const Crew& crew = crews_[index];
+    if (crew.state != Crew::State::working || device_of(crew) != device) continue;
+    if (pushes(crew, term)) count += crew.ctas;
+  }
+  return count;
+}
+
 // Finds the slowdown of each device from the rates; says whether any crew's cap has changed.
 bool Simulation::update_slowdowns() {
   bool changed = false;
@@ -104,12 +128,7 @@ bool Simulation::update_slowdowns() {
     std::int64_t slowdown = 1000;
     launch_delay_[d] = Duration();
     for (const Interference& term : machine_.devices[d].interference) {
-      std::int64_t ctas = 0;
-      for (std::uint32_t index = 0; index < crews_.size(); ++index) {
-        const Crew& crew = crews_[index];
-        if (crew.state != Crew::State::working || device_of(crew) != d) continue;
-        if (pushes(crew, term)) ctas += crew.ctas;
-      }
+      const std::int64_t ctas = pushing(d, term);
       slowdown = std::max(slowdown, slowdown_at(term, ctas));
       if (ctas > 0) launch_delay_[d] = std::max(launch_delay_[d], term.launch);
     }

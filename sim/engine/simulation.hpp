@@ -173,6 +173,7 @@ class Simulation : private RunState {
   void find_interference();
   [[nodiscard]] bool may_slow(const KernelRun& run) const;
   [[nodiscard]] bool pushes(const Crew& crew, const Interference& term) const;
+  [[nodiscard]] std::int64_t pushing(std::uint32_t device, const Interference& term) const;
   [[nodiscard]] bool sends(const Crew& crew) const;
   [[nodiscard]] std::uint32_t device_of(const Crew& crew) const;
   bool update_slowdowns();

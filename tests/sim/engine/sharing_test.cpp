@@ -189,6 +189,28 @@ TEST(Interference, ALaunchWaitsForWhatIsInFlight) {
   }
 }
 
+// Copies by an engine count where CTAs would: the product beside one runs at half speed for its 40 us.
+TEST(Interference, CopiesByAnEngineHoldBackTheDeviceToo) {
+  Machine machine = lab::machine();
+  machine.devices[0].interference.push_back({.access = Interference::Access::engine_copy,
+                                             .full_link = false,
+                                             .name = "copies",
+                                             .points = {{.ctas = 1, .slowdown_milli = 2000}}});
+  ProgramBuilder b;
+  const KernelId gemm = b.kernel("gemm", 4)
+                            .footprint(lab::whole_sm())
+                            .role(Purpose::compute, TileOrder::static_shares)
+                            .range(4, 30_us)
+                            .id();
+  b.thread(ProcessId(0))
+      .copy(b.stream(RankId(0)), 0, lab::route(machine, 0, 1), 4_MB)
+      .launch(b.stream(RankId(0)), gemm);
+  lab::Tape tape;
+  lab::run(machine, b.finish(), tape);
+  const Duration copied = tape.command(0).end.since_start();
+  EXPECT_EQ(tape.command(1).end.since_start(), 30_us + copied / 2);
+}
+
 // 8 CTAs x 1 MB through an L2 of 1 TB/s: 8 us.
 TEST(L2, IsARoofToo) {
   Machine machine = lab::machine();
