@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "calibration/accuracy/rows.hpp"
+#include "calibration/fit/copies_fit.hpp"
 #include "calibration/fit/flag_fit.hpp"
 #include "calibration/fit/interference_fit.hpp"
 #include "calibration/fit/launch_fit.hpp"
@@ -202,6 +203,27 @@ TEST(Interference, IsWhatIsLeftOnceSpinningIsDividedOut) {
   paced.in_flight_bytes = traffic_in_flight / 2;
   EXPECT_DOUBLE_EQ(interference_factor(fitted, paced), 1.5);
   EXPECT_DOUBLE_EQ(interference_factor(fitted, *samples[0].what.background), 1);
+}
+
+TEST(CopiesBeside, AreTheMedianOverTheSameProductsAlone) {
+  std::vector<Sample> samples;
+  int sms = 100;
+  for (const double slow : {1.01, 1.02, 1.03, 1.05, 1.20}) {
+    samples.push_back(beside("copy_engine", "to_host", 0, 0, 200 * slow));
+    samples.back().what.sms = ++sms;
+    samples.push_back(samples.back());
+    samples.back().what.figure = "alone";
+    samples.back().what.background.reset();
+    samples.back().times = {us(200)};
+  }
+  // Copies within the device share its memory, which is another matter.
+  samples.push_back(beside("copy_engine", "device", 0, 0, 400));
+  samples.back().what.sms = sms;
+  const model::Profile fitted = fit_copies_beside(h200(), observed(samples));
+  const model::InterferenceTerm& term = fitted.interference.back();
+  EXPECT_EQ(term.access, model::InterferingAccess::engine_copy);
+  EXPECT_NEAR(term.slow_down.value, 1.03, 1e-9);
+  EXPECT_EQ(fit_copies_beside(h200(), {}), h200());
 }
 
 TEST(Predictor, SerialIsItsPartsAndChunksHideCommunication) {
