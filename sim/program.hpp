@@ -120,6 +120,7 @@ enum class TileOrder : std::uint8_t {
   static_shares,     ///< tile t goes to CTA t mod n
   counter,           ///< the next free CTA takes the next tile
   ready_first,       ///< the next free CTA takes the first tile whose waits are satisfied
+  own_then_counter,  ///< CTA c takes tile c, whenever it comes; the next free CTA takes the next of the others
 };
 
 /// A group of CTAs of the grid, or a warp group that every CTA has; walks its own ranges in order.

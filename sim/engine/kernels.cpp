@@ -126,6 +126,7 @@ void Simulation::make_roles(std::uint32_t slot) {
     role.role = role_index;
     role.tiles = compiled_.role_tiles[role_index];
     role.next_tile = 0;
+    role.tiles_taken = 0;
     role.tiles_done = 0;
     role.dirty = false;
     role.idle.clear();
@@ -158,8 +159,11 @@ void Simulation::make_roles(std::uint32_t slot) {
     }
   }
   if (run.ctas == 0) run.ctas = static_cast<int>(next_cta);
-  for (const std::uint32_t role : run.roles) {
-    if (roles_[role].ctas == kNone) roles_[role].ctas = run.ctas;
+  for (const std::uint32_t index : run.roles) {
+    RoleRun& role = roles_[index];
+    if (role.ctas == kNone) role.ctas = run.ctas;
+    const bool own_first = program_.roles[role.role].order == TileOrder::own_then_counter;
+    if (own_first) role.next_tile = std::min<std::int64_t>(role.ctas, role.tiles);
   }
   run.single_role = !warp_groups || run.roles.size() == 1;
   if (run.single_role) return;

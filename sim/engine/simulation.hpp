@@ -114,6 +114,7 @@ class Simulation : private RunState {
   void advance(std::uint32_t role_run);
   void advance_by_position(std::uint32_t role_run);
   void advance_by_counter(std::uint32_t role_run);
+  void advance_own_then_counter(std::uint32_t role_run);
   void advance_ready_first(std::uint32_t role_run);
   std::uint32_t split(std::uint32_t crew, std::int64_t ctas);
   [[nodiscard]] bool waits_satisfied(RoleRun& role, std::uint32_t range);

@@ -11,6 +11,8 @@ namespace weft::sim::engine {
 namespace {
 
 constexpr int kAnyGpc = std::numeric_limits<int>::max();
+/// A group of so many SMs is a TPC that stands alone: no cluster of more than two reaches it.
+constexpr int kLoneSms = 2;
 
 bool same_content(const SmGroup& a, const SmGroup& b) {
   return a.gpc == b.gpc && a.held == b.held && a.residents == b.residents;
@@ -151,27 +153,42 @@ int SmPool::place_level(const Footprint& footprint, int ctas, std::uint32_t batc
   return placed;
 }
 
-// How many of the chosen groups' SMs each GPC gives: one at a time from the GPC that has the most
-// left, the first among equals. Those with more than some border come down to it, and the first
-// of those that are there give one more.
+// How many of the chosen groups' SMs each GPC gives: first SMs that no cluster of more than two reaches, then one at
+// a time from the GPC that holds the fewest CTAs, the first among equals (seen on H200: 8 CTAs fill four TPCs that
+// stand alone, the next 8 lie in 8 GPCs).
 void SmPool::deal_singly(int ctas) {
-  room_.assign(static_cast<std::size_t>(gpcs_), 0);
+  const auto gpcs = static_cast<std::size_t>(gpcs_);
+  room_.assign(gpcs, 0);
+  load_.assign(gpcs, 0);
+  wanted_.assign(gpcs, 0);
+  take_.assign(gpcs, 0);
   for (const std::size_t index : chosen_) {
     room_[static_cast<std::size_t>(groups_[index].gpc)] += groups_[index].sms;
   }
-  const auto above = [&](int border) {
-    int sum = 0;
-    for (const int room : room_) sum += std::max(0, room - border);
-    return sum;
-  };
-  const int most = *std::max_element(room_.begin(), room_.end());
-  const int border = least(0, most, [&](int b) { return above(b) <= ctas; });
-  int rest = ctas - above(border);
-  take_.resize(room_.size());
-  for (std::size_t g = 0; g < room_.size(); ++g) {
-    const bool more = rest > 0 && room_[g] >= border;
-    take_[g] = std::max(0, room_[g] - border) + (more ? 1 : 0);
-    rest -= more ? 1 : 0;
+  for (const SmGroup& group : groups_) {
+    load_[static_cast<std::size_t>(group.gpc)] += group.held * group.sms;
+    wanted_[static_cast<std::size_t>(group.gpc)] += group.sms;
+  }
+  for (const bool lone : {true, false}) {
+    const auto given = [&](std::size_t g, int level) {
+      const bool dealt = (wanted_[g] <= kLoneSms) == lone;
+      return dealt ? std::clamp(level - load_[g], 0, room_[g]) : 0;
+    };
+    const auto up_to = [&](int level) {
+      int sum = 0;
+      for (std::size_t g = 0; g < gpcs; ++g) sum += given(g, level);
+      return sum;
+    };
+    int highest = 0;
+    for (std::size_t g = 0; g < gpcs; ++g) highest = std::max(highest, load_[g] + room_[g]);
+    const int level = least(0, highest, [&](int l) { return up_to(l + 1) > ctas; });
+    int rest = std::min(ctas, up_to(highest)) - up_to(level);
+    ctas -= up_to(level) + rest;
+    for (std::size_t g = 0; g < gpcs; ++g) {
+      const bool more = rest > 0 && given(g, level + 1) > given(g, level);
+      take_[g] += given(g, level) + (more ? 1 : 0);
+      rest -= more ? 1 : 0;
+    }
   }
 }
 

@@ -112,6 +112,7 @@ class SmPool {
   int gpcs_ = 0;
   std::vector<std::size_t> chosen_;  // scratch of a placement: groups
   std::vector<int> room_;            // and by GPC
+  std::vector<int> load_;
   std::vector<int> take_;
   std::vector<int> wanted_;
 };

@@ -165,7 +165,8 @@ struct RoleRun {
   std::int64_t first_cta = 0;  ///< of the grid
   std::int64_t ctas = 0;
   std::int64_t tiles = 0;
-  std::int64_t next_tile = 0;  ///< counter
+  std::int64_t next_tile = 0;    ///< counter
+  std::int64_t tiles_taken = 0;  ///< own_then_counter
   std::int64_t tiles_done = 0;
   bool dirty = false;
   std::uint32_t fluid_crew = kNone;     ///< the one crew of a role whose work is fluid

@@ -50,8 +50,9 @@ TEST(Copy, FlowsOnOneLinkShareItEvenly) {
 // 10 tiles of 3 us on 8 SMs: ceil(10 / 8) = 2 waves.
 TEST(Kernel, TimeIsWavesTimesTile) {
   const Machine machine = lab::machine();
-  for (const TileOrder order : {TileOrder::one_cta_per_tile, TileOrder::static_shares,
-                                TileOrder::counter, TileOrder::ready_first}) {
+  for (const TileOrder order :
+       {TileOrder::one_cta_per_tile, TileOrder::static_shares, TileOrder::counter,
+        TileOrder::ready_first, TileOrder::own_then_counter}) {
     ProgramBuilder b;
     const bool persistent = order != TileOrder::one_cta_per_tile;
     const KernelId kernel = b.kernel("gemm", persistent ? 8 : 0)

@@ -110,8 +110,8 @@ TEST(Cohorts, EventsGrowWithWavesNotTiles) {
     b.thread(ProcessId(0)).launch(b.stream(RankId(0)), kernel);
     return run(machine, b.finish()).events;
   };
-  for (const TileOrder order :
-       {TileOrder::static_shares, TileOrder::counter, TileOrder::one_cta_per_tile}) {
+  for (const TileOrder order : {TileOrder::static_shares, TileOrder::counter,
+                                TileOrder::own_then_counter, TileOrder::one_cta_per_tile}) {
     EXPECT_EQ(events(10, 70, order), events(130, 910, order));
     EXPECT_LE(events(130, 910, order), 7U + 3U);
   }

@@ -54,6 +54,24 @@ TEST(Waiting, ACounterPaysNoSecondWave) {
   EXPECT_EQ(tape.command(1).end.since_start(), 30_us);
 }
 
+// CTAs with a first tile of their own and a counter for the rest: 2 late ones of 8 leave 14 of 16 tiles to the 6 that are
+// there, 3 waves, and come with a tile each when those are done. 18 of 20 tiles are 3 waves as well.
+TEST(Waiting, ALateCtaWithATileOfItsOwnAddsOneTile) {
+  for (const std::int64_t tiles : {20, 16}) {
+    ProgramBuilder b;
+    const KernelId copy = resident_copy(b, 2, 100_us);
+    const KernelId gemm = b.kernel("gemm", 8)
+                              .footprint(lab::whole_sm())
+                              .role(Purpose::compute, TileOrder::own_then_counter)
+                              .range(tiles, 10_us)
+                              .id();
+    b.thread(ProcessId(0)).launch(b.stream(RankId(0)), copy).launch(b.stream(RankId(0)), gemm);
+    lab::Tape tape;
+    lab::run(lab::machine(), b.finish(), tape);
+    EXPECT_EQ(tape.command(1).end.since_start(), 40_us) << tiles;
+  }
+}
+
 TEST(Waiting, ACollectiveLaunchedSecondWaitsForTheGemmsEnd) {
   ProgramBuilder b;
   const KernelId gemm = persistent_gemm(b, 16, 10_us);

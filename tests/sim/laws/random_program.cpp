@@ -320,8 +320,8 @@ class Drawing {
     role.scope = scope;
     role.ctas = ctas;
     const TileOrder orders[] = {TileOrder::static_shares, TileOrder::counter,
-                                TileOrder::ready_first};
-    role.order = orders[below(3)];
+                                TileOrder::ready_first, TileOrder::own_then_counter};
+    role.order = orders[below(4)];
     if (waits && demands_) role.spin = small(0, 400);
     const std::uint64_t ranges = 1 + below(3);
     for (std::uint64_t i = 0; i < ranges; ++i) {
