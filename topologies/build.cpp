@@ -359,15 +359,6 @@ std::vector<RankPlace> scattered_places(const MachineSpec& spec, std::int64_t ra
   return places;
 }
 
-std::vector<int> sms_of_share(const std::vector<int>& sms_per_gpc, int share, int shares) {
-  WEFT_CHECK(share >= 0 && share < shares, "share {} of {}", share, shares);
-  std::vector<int> part;
-  for (const int sms : sms_per_gpc) {
-    part.push_back(sms * (share + 1) / shares - sms * share / shares);
-  }
-  return part;
-}
-
 Built build(const MachineSpec& spec, const std::vector<RankPlace>& places,
             const std::vector<Override>& overrides) {
   Builder builder(spec);

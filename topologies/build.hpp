@@ -71,7 +71,8 @@ class BuildError : public std::runtime_error {
   std::vector<std::string> faults_;
 };
 
-/// Splits a device's SMs into `shares` parts, GPC by GPC, and returns part `share`.
+/// Splits a device's SMs into `shares` equal parts, in pieces of GPCs as a driver splits them, and returns part
+/// `share`; what is left of the device belongs to none.
 [[nodiscard]] std::vector<int> sms_of_share(const std::vector<int>& sms_per_gpc, int share,
                                             int shares);
 

@@ -231,12 +231,18 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
   if (const auto measured = between_measured(profile, problem, budget, pricer)) {
     return pricer.finish(measured->priced, measured->choice);
   }
-  const PricedGemm like_it = chosen_nearby(profile, problem, budget, pricer);
-  if (like_it.resident > 0) {
-    return pricer.finish(like_it,
-                         "least modelled time of the kernels that the library took for "
-                         "products like it: " +
-                             describe(like_it.kernel, like_it.split));
+  // The library counts the SMs of a partition, and does not know which clusters its GPCs hold.
+  const SmBudget counted = is_partition(profile, budget) ? SmBudget::of(budget.sms()) : budget;
+  const PricedGemm chosen =
+      chosen_nearby(profile, problem, counted, GemmPricer(profile, problem, counted));
+  if (chosen.resident > 0) {
+    const PricedGemm like_it = pricer.price(chosen.kernel, chosen.split);
+    if (like_it.resident > 0) {
+      return pricer.finish(like_it,
+                           "least modelled time of the kernels that the library took for "
+                           "products like it: " +
+                               describe(like_it.kernel, like_it.split));
+    }
   }
   const PricedGemm best = cheapest(profile.gemm->tiles, problem, pricer);
   if (best.resident == 0) {

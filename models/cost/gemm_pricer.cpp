@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include <fmt/core.h>
@@ -50,6 +51,11 @@ double per_second(Bandwidth rate) {
   return static_cast<double>(rate.bytes_per_second());
 }
 
+std::int64_t all_sms(const SmBudget& budget) {
+  const auto& gpcs = budget.sms_per_gpc;
+  return std::accumulate(gpcs.begin(), gpcs.end(), std::int64_t{0});
+}
+
 /// Of the parts of K that one of our kernels sums, those that CTAs of one cluster do: others are spread over
 /// clusters, as all are in the library's kernels.
 std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
@@ -62,6 +68,10 @@ std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
 }
 
 }  // namespace
+
+bool is_partition(const Profile& profile, const SmBudget& budget) {
+  return budget.sms_per_gpc.size() > 1 && all_sms(budget) < profile.gpu.sms.value;
+}
 
 GemmPricer::GemmPricer(const Profile& profile, const GemmProblem& problem, const SmBudget& budget)
     : profile_(profile), problem_(problem), budget_(budget) {
@@ -88,6 +98,13 @@ const KernelCorrection* GemmPricer::correction(const GemmTile& kernel, std::int6
   return nullptr;
 }
 
+/// The CTAs that a library launches, tiles permitting: what fits a device; of a partition, whose GPCs it cannot see,
+/// what its SMs would hold if they were one.
+std::int64_t GemmPricer::launched(std::int64_t cluster, std::int64_t resident) const {
+  if (problem_.library == GemmLibrary::ours || !is_partition(profile_, budget_)) return resident;
+  return std::max(resident, budget_.sms() / cluster * cluster);
+}
+
 PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const auto& g = *profile_.gemm;
   const bool own = problem_.library == GemmLibrary::ours && g.own.has_value();
@@ -107,7 +124,10 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const std::int64_t columns =
       divide_up(divide_up(problem_.n, kernel.tile_n), kernel.cluster_n) * kernel.cluster_n;
   p.tiles = rows * columns * split;
-  p.waves = waves_of(p.tiles, p.resident);
+  p.launched = std::min(p.tiles, launched(cluster, p.resident));
+  // Clusters that find no room come when others leave, each with a tile of its own to do.
+  const std::int64_t late = std::max<std::int64_t>(0, p.launched - p.resident);
+  p.waves = waves_of(p.tiles - late, p.resident) + waves_of(late, p.resident);
   p.steps = divide_up(problem_.k, kernel.tile_k * split);
 
   const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
@@ -150,9 +170,12 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const double work = static_cast<double>(p.waves) * (p.prologue + p.main_loop + p.epilogue);
   const double busy =
       static_cast<double>(p.tiles) / sms * static_cast<double>(p.steps) * multiply / work;
+  // Ranks that share a device multiply at the same time, and draw from one limit.
+  const double sharers =
+      is_partition(profile_, budget_) ? sms / static_cast<double>(all_sms(budget_)) : 1.0;
   const double slowest =
       problem_.power_limited ? g.power_limited_clock.value : g.sustained_clock.value;
-  p.clock = 1 - (1 - slowest) * std::pow(std::min(1.0, busy), g.power_exponent.value);
+  p.clock = 1 - (1 - slowest) * std::pow(std::min(1.0, busy * sharers), g.power_exponent.value);
   p.time = p.start + work / p.clock + p.reduction;
   return p;
 }
@@ -202,7 +225,7 @@ GemmCost GemmPricer::finish(const PricedGemm& p, std::string choice) const {
                     .shared_memory = p.kernel.shared_memory};
   cost.tiles = p.tiles;
   cost.resident = p.resident;
-  cost.grid = p.kernel.persistent ? std::min(p.tiles, p.resident) : p.tiles;
+  cost.grid = p.kernel.persistent ? p.launched : p.tiles;
   cost.waves = p.waves;
   cost.k_steps = p.steps;
   cost.start = rounded_up(p.start);

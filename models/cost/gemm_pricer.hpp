@@ -13,10 +13,13 @@ namespace weft::model {
 /// A candidate in seconds and bytes.
 struct PricedGemm {
   GemmTile kernel;
-  std::int64_t split = 1, tiles = 0, resident = 0, waves = 0, steps = 0;
+  std::int64_t split = 1, tiles = 0, resident = 0, launched = 0, waves = 0, steps = 0;
   double prologue = 0, main_loop = 0, epilogue = 0, reduction = 0, start = 0;
   double clock = 1, hbm_bytes = 0, l2_bytes = 0, time = std::numeric_limits<double>::infinity();
 };
+
+/// Whether a budget is of some of a device's SMs by GPC, not of all with a limit.
+[[nodiscard]] bool is_partition(const Profile& profile, const SmBudget& budget);
 
 class GemmPricer {
  public:
@@ -30,6 +33,7 @@ class GemmPricer {
   [[nodiscard]] GemmCost finish(const PricedGemm& priced, std::string choice) const;
 
  private:
+  [[nodiscard]] std::int64_t launched(std::int64_t cluster, std::int64_t resident) const;
   [[nodiscard]] double hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const;
   [[nodiscard]] const KernelCorrection* correction(const GemmTile& kernel,
                                                    std::int64_t split) const;

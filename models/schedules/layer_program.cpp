@@ -133,8 +133,7 @@ sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
   if (found != gemms_.end()) return found->second;
 
   const GemmCost& cost = gemm_cost(rank, call);
-  const sim::TileOrder order =
-      cost.kernel.persistent ? sim::TileOrder::static_shares : sim::TileOrder::one_cta_per_tile;
+  const sim::TileOrder order = tile_order(call.library, cost.kernel.persistent);
   sim::KernelWriter kernel =
       builder_.kernel(call.label, cost.kernel.persistent ? as_int(cost.grid) : 0);
   kernel.cluster(as_int(cost.kernel.cluster_m * cost.kernel.cluster_n))

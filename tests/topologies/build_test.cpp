@@ -91,16 +91,21 @@ TEST(Build, HostOfTheSameSocketIsNearest) {
   EXPECT_EQ(built.machine.memory(built.memories[7].host).name, "node0.host1");
 }
 
-TEST(Build, SharesOfADeviceCoverItOnce) {
+// Pieces of eight SMs of one GPC, as many a rank; what GPCs have left over makes the last, and the rest is nobody's.
+TEST(Build, SharesOfADeviceAreEqualAndApart) {
+  const std::vector<int> gpcs = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
   for (const int shares : {2, 3, 4, 8}) {
-    const std::vector<int> gpcs = {18, 18, 16, 14};
     std::vector<int> sum(gpcs.size(), 0);
     for (int share = 0; share < shares; ++share) {
       const std::vector<int> part = sms_of_share(gpcs, share, shares);
+      EXPECT_EQ(std::accumulate(part.begin(), part.end(), 0), 132 / shares / 8 * 8);
       std::transform(sum.begin(), sum.end(), part.begin(), sum.begin(), std::plus<>());
     }
-    EXPECT_EQ(sum, gpcs);
+    for (std::size_t gpc = 0; gpc < gpcs.size(); ++gpc) EXPECT_LE(sum[gpc], gpcs[gpc]);
   }
+  EXPECT_THAT(sms_of_share(gpcs, 0, 2),
+              testing::ElementsAre(16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(sms_of_share({3, 2}, 1, 2), testing::ElementsAre(1, 1));
 }
 
 TEST(Build, OverridesSlowOnePartAndUnknownOnesAreNamed) {

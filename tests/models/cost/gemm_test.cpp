@@ -92,6 +92,19 @@ TEST(SmBudget, ClustersOfFourLoseSmsToTheEdgesOfGpcs) {
   EXPECT_EQ(budget.resident_ctas(4), 120);
 }
 
+// A library counts 32 SMs of a partition and launches four clusters of eight, of which three fit: 48 of 56 tiles are two
+// waves, and those of the late cluster one more. Ours sees what fits: 56 tiles on 24 SMs.
+TEST(Gemm, ALibraryDoesNotSeeTheGpcsOfAPartition) {
+  const SmBudget partition{{8, 8, 8, 2, 2, 2, 2}};
+  GemmProblem problem{.m = 8 * 128, .n = 7 * 128, .k = 1024};
+  problem.library = GemmLibrary::cublaslt;
+  const GemmCost theirs = gemm_cost(with_gemm(), problem, partition, square_tile(128, 8));
+  EXPECT_EQ(theirs.grid, 32);
+  EXPECT_EQ(theirs.waves, 3);
+  problem.library = GemmLibrary::ours;
+  EXPECT_EQ(gemm_cost(with_gemm(), problem, partition, square_tile(128, 8)).grid, 24);
+}
+
 TEST(Gemm, ClusterThatFitsNowhereIsRefused) {
   EXPECT_THROW((void)gemm_cost(with_gemm(), {.m = 128, .n = 128, .k = 64}, SmBudget{{3, 3}},
                                square_tile(128, 4)),

@@ -109,9 +109,9 @@ TEST(TransformerEngine, OverlapsOnlyUnderSequenceParallelismInOneNvlinkDomain) {
               Each(HasSubstr("NVLink domain")));
 }
 
-// A persistent product whose grid counts on SMs that the collective holds starts those CTAs only when it leaves, with
-// all of their tiles to do.
-TEST(TransformerEngine, BulkWithoutAMarginPaysASecondWave) {
+// A persistent product whose grid counts on SMs that the collective holds starts those CTAs only when the others leave:
+// the library's have one tile each left to do then, and no margin costs little.
+TEST(TransformerEngine, BulkWithoutAMarginPaysATileAndNoSecondWave) {
   const Site site = test_site("h200x8.json", 8);
   const Boundary boundary = with_wgrad(
       make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 65536}, {}, 8), Relation::independent);
@@ -119,12 +119,11 @@ TEST(TransformerEngine, BulkWithoutAMarginPaysASecondWave) {
     return time_of(choice_of("te.bulk", {{"set_sm_margin", margin}, {"num_sm", std::int64_t{8}}}),
                    boundary, site);
   };
-  EXPECT_GT(with(0), with(1));
+  EXPECT_NEAR(ratio(with(0), with(1)), 1, 0.1);
 }
 
-// Without a margin there is nothing to gain: a collective that comes second waits for the product's end, and one that
-// comes first leaves the product a second wave as long as the first.
-TEST(TransformerEngine, BulkWithoutAMarginRunsOneAfterTheOther) {
+// A collective that comes second waits for the end of a product without a margin; one that comes first does not.
+TEST(TransformerEngine, BulkWithoutAMarginRunsOneAfterTheOtherWhereTheProductComesFirst) {
   const Site site = test_site("h200x8.json", 8);
   const Boundary boundary = with_wgrad(
       make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 65536}, {}, 8), Relation::independent);
@@ -136,11 +135,10 @@ TEST(TransformerEngine, BulkWithoutAMarginRunsOneAfterTheOther) {
                     site, {});
   };
   const Figures behind = figures(0, 0), before = figures(0, 1), beside = figures(1, 1);
-  for (const Figures& each : {behind, before}) {
-    const Duration one_by_one = each.schedule_compute_only + each.schedule_communication_only;
-    EXPECT_GE(ratio(each.overlapped, one_by_one), 0.95);
-    EXPECT_LT(beside.overlapped, each.overlapped);
-  }
+  const Duration one_by_one = behind.schedule_compute_only + behind.schedule_communication_only;
+  EXPECT_GE(ratio(behind.overlapped, one_by_one), 0.95);
+  EXPECT_LT(beside.overlapped, behind.overlapped);
+  EXPECT_LT(before.overlapped, behind.overlapped);
 }
 
 // NVLS of one half of an all-reduce: the message once over a port, and less than both halves take.
