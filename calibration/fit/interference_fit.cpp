@@ -2,6 +2,7 @@
 #include "calibration/fit/interference_fit.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/fit/product_sample.hpp"
 #include "calibration/predict/beside.hpp"
 
 namespace weft::calibration {
@@ -55,54 +57,96 @@ RegimeWords described(const std::string& name) {
     return {"CTAs write to host memory, unpaced, and the link is full", Access::posted_write};
   if (name == "reads of a full link")
     return {"CTAs read host memory, unpaced, and the link is full", Access::read};
-  if (name == "posted writes below the link's rate")
+  if (name.starts_with("posted writes"))
     return {"CTAs write to host memory at a pace; by CTAs with 64 KiB in flight each",
             Access::posted_write, false};
-  return {"CTAs read host memory at a pace; by CTAs with 64 KiB in flight each", Access::read,
-          false};
+  if (name.starts_with("reads"))
+    return {"CTAs read host memory at a pace; by CTAs with 64 KiB in flight each", Access::read,
+            false};
+  return {"CTAs or a copy engine move bytes inside the device's memory", {}};
+}
+
+/// The term that the engine runs for a regime, of all paces below the link's rate.
+std::string engine_term(const std::string& regime) {
+  for (const std::string below : {"posted writes", "reads"})
+    if (regime == below + " close below the link's rate") return below + " below the link's rate";
+  return regime;
+}
+
+/// How much slower a product's loads must be for it to take `with` in place of `without`.
+double slow_down_of_loads(Duration with, Duration without, Duration loads) {
+  const double t = static_cast<double>(with.ps()), s = static_cast<double>(without.ps());
+  const double l = static_cast<double>(loads.ps());
+  return std::sqrt(1 + std::max(0.0, t * t - s * s) / (l * l));
+}
+
+model::InterferenceTerm term_of_ratios(const std::string& name, const RegimeWords& regime,
+                                       const SlowByCtas& slow, bool of_loads) {
+  model::InterferenceTerm term;
+  term.name = name;
+  term.regime = regime.words + (of_loads ? "; of the rate at which tiles load" : "");
+  term.access = regime.access;
+  term.full_link = regime.full_link;
+  double before = 1;
+  for (const auto& [ctas, ratios] : slow) {
+    // More CTAs of one kind never help.
+    before = std::max(before, middle_ratio(ratios));
+    const model::Source source{
+        model::SourceKind::fitted,
+        fmt::format("{} products beside {} CTAs over those beside as many that spin", ratios.size(),
+                    ctas)};
+    term.slow_down = {before, source};
+    if (ctas > 0) term.points.push_back({ctas, term.slow_down});
+  }
+  return term;
+}
+
+void replace(model::Profile& profile, model::InterferenceTerm term) {
+  const auto old =
+      std::find_if(profile.interference.begin(), profile.interference.end(),
+                   [&](const model::InterferenceTerm& each) { return each.name == term.name; });
+  if (old == profile.interference.end()) {
+    profile.interference.push_back(std::move(term));
+  } else {
+    *old = std::move(term);
+  }
 }
 
 }  // namespace
 
 model::Profile fit_interference(model::Profile profile, const std::vector<Observation>& samples) {
-  const auto alone = spinning(samples);
+  const auto beside_spinning = spinning(samples);
+  // Of all products, for what the engine runs; and of each library's, by what holds its kernels back.
   std::map<std::string, SlowByCtas> regimes;
+  std::map<std::pair<std::string, std::string>, SlowByCtas> of_library;
   for (const Observation& seen : samples) {
     if (!is_first_beside(seen)) continue;
-    const Background& background = *seen.what().background;
+    const Case& what = seen.what();
+    const Background& background = *what.background;
     const auto regime = regime_of(background);
-    const auto base = alone.find({product_beside(seen.what()), background.ctas});
-    // Terms are by CTAs that have all in flight that they can; the highest pace below the link's rate stands for all.
-    if (!regime || base == alone.end() || background.in_flight_bytes > 0) continue;
-    regimes[*regime][background.ctas].push_back(ratio(seen.time(), base->second));
+    const auto base = beside_spinning.find({product_beside(what), background.ctas});
+    // Terms are by CTAs that have all in flight that they can.
+    if (!regime || base == beside_spinning.end() || background.in_flight_bytes > 0) continue;
+    const double slow = ratio(seen.time(), base->second);
+    if (described(*regime).access) regimes[engine_term(*regime)][background.ctas].push_back(slow);
+    const bool known =
+        seen.sample->kernel.tile.size() == 3 && seen.sample->kernel.cluster.size() == 2;
+    if (!holds_back_loads(*regime)) {
+      of_library[{*regime, what.library}][background.ctas].push_back(slow);
+    } else if (known) {
+      of_library[{*regime, what.library}][background.ctas].push_back(
+          slow_down_of_loads(seen.time(), base->second,
+                             time_of_loads(profile, *what.shape, kernel_of(seen.sample->kernel))));
+    }
   }
-  for (const auto& [name, slow] : regimes) {
-    const RegimeWords regime = described(name);
-    model::InterferenceTerm term;
-    term.name = name;
-    term.regime = regime.words;
-    term.access = regime.access;
-    term.full_link = regime.full_link;
-    double before = 1;
-    for (const auto& [ctas, ratios] : slow) {
-      // More CTAs of one kind never help.
-      before = std::max(before, middle_ratio(ratios));
-      const model::Source source{
-          model::SourceKind::fitted,
-          fmt::format("{} products beside {} CTAs over those beside as many that spin",
-                      ratios.size(), ctas)};
-      term.points.push_back({ctas, {before, source}});
-    }
-    if (term.points.empty()) continue;
-    term.slow_down = term.points.back().slow_down;
-    const auto old =
-        std::find_if(profile.interference.begin(), profile.interference.end(),
-                     [&](const model::InterferenceTerm& each) { return each.name == term.name; });
-    if (old == profile.interference.end()) {
-      profile.interference.push_back(std::move(term));
-    } else {
-      *old = std::move(term);
-    }
+  for (const auto& [name, slow] : regimes)
+    replace(profile, term_of_ratios(name, described(name), slow, false));
+  for (const auto& [key, slow] : of_library) {
+    RegimeWords words = described(key.first);
+    words.access.reset();
+    words.full_link = true;
+    replace(profile, term_of_ratios(term_of(key.first, key.second), words, slow,
+                                    holds_back_loads(key.first)));
   }
   return profile;
 }

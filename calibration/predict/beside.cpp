@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "calibration/fit/product_sample.hpp"
 #include "models/cost/gemm.hpp"
 #include "models/schedules/demands.hpp"
 #include "models/schedules/layer_program.hpp"
@@ -61,11 +62,95 @@ double slow_down_at(const model::InterferenceTerm& term, double ctas) {
 /// What a CTA of the traffic holds (kernels/measure/traffic.cu).
 constexpr int traffic_threads = 512, traffic_registers = traffic_threads * 64;
 
-/// CTAs of the traffic that find room on SMs of which nothing else has any.
-int traffic_room(const sim::Machine& machine, std::int64_t free_sms) {
-  const sim::SmCapacity& sm = machine.devices.front().sms.per_sm;
-  const int each = std::min(sm.registers / traffic_registers, sm.threads / traffic_threads);
-  return static_cast<int>(std::max<std::int64_t>(0, free_sms)) * each;
+/// Beside faster traffic than this a link has little left (an H200's host link carries 53 GB/s).
+constexpr std::int64_t close_below_the_link = 44'000'000'000;
+/// Slower paces were not measured: of their CTAs as many count as would move at this one.
+constexpr double slowest_measured = 40e9;
+
+double middle(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// A product's price runs at the clock that it draws by itself; what a measured clock is below that comes on top.
+std::int64_t below_own_clock(std::int64_t permille, double own) {
+  return std::min<std::int64_t>(1000,
+                                std::llround(static_cast<double>(permille) / std::max(own, 0.1)));
+}
+
+/// What a product costs by the kernel that ran: its CTAs, in as long as the product is priced at.
+model::GemmCost cost_of_kernel(const model::Profile& profile, const model::GemmProblem& problem,
+                               const Kernel& ran, Duration priced) {
+  model::GemmTile tile = kernel_of(ran);
+  // What a CTA holds is its kind's; samples do not say it.
+  for (const model::GemmTile& like : model::gemm_tiles(profile, problem.library)) {
+    tile.registers_per_thread = like.registers_per_thread;
+    tile.shared_memory = like.shared_memory;
+    if (like.tile_m == tile.tile_m && like.tile_n == tile.tile_n) break;
+  }
+  model::GemmCost cost = model::gemm_cost(profile, problem, model::SmBudget::of(ran.grid), tile,
+                                          std::max(1, ran.split_k));
+  const double off = ratio(priced, cost.time);
+  for (Duration* part : {&cost.start, &cost.prologue, &cost.main_loop, &cost.epilogue,
+                         &cost.reduction, &cost.time}) {
+    *part = Duration::from_ps(std::llround(static_cast<double>(part->ps()) * off));
+  }
+  return cost;
+}
+
+/// A product beside what holds room as the background does, and nothing else.
+Duration run_beside_nothing(const model::Site& site, const model::GemmCost& cost,
+                            model::GemmLibrary library,
+                            const std::optional<Background>& background) {
+  const sim::Machine& bench = site.built.machine;
+  const auto order = model::tile_order(library, cost.kernel.persistent);
+  const auto run = [&](bool with_traffic) {
+    sim::ProgramBuilder builder;
+    sim::CallWriter host = builder.thread(bench.rank(sim::RankId(0)).process);
+    const sim::StreamId compute = builder.stream(sim::RankId(0), 0, "compute");
+    const sim::StreamId beside = builder.stream(sim::RankId(0), 0, "beside");
+    const sim::KernelId product =
+        builder.kernel("product", static_cast<int>(cost.grid))
+            .cluster(static_cast<int>(cost.kernel.cluster_m * cost.kernel.cluster_n))
+            .footprint(cost.footprint)
+            .role(sim::Purpose::compute, order)
+            .range(cost.tiles, cost.tile_time(), model::matrix_demand)
+            .memory(site.built.memories[0].device, cost.hbm_per_tile)
+            .id();
+    const bool first = with_traffic && background->order != "gemm_first";
+    if (with_traffic) {
+      // It ends long after the product; only how long the product took is looked at.
+      const sim::KernelId other =
+          builder.kernel("traffic", background->ctas)
+              .footprint({traffic_threads, traffic_registers, {}})
+              .role(sim::Purpose::communication, sim::TileOrder::static_shares)
+              .range(background->ctas, cost.time * 64, model::copy_demand)
+              .id();
+      const sim::EventId resident = builder.event();
+      if (first) {
+        host.launch_completing(beside, other, resident).wait(compute, resident);
+        host.launch(compute, product);
+      } else {
+        host.launch_completing(compute, product, resident).wait(beside, resident);
+        host.launch(beside, other);
+      }
+    } else {
+      host.launch(compute, product);
+    }
+    const sim::Program program = builder.finish();
+    StreamEnd end(compute);
+    sim::RecordSink* sink = &end;
+    static_cast<void>(sim::run(bench, program, {}, {&sink, 1}));
+    const Duration time = end.end - TimePoint();
+    // The clock of such a case starts once the traffic is resident.
+    return first ? time - bench.control.launch - bench.control.event_hop : time;
+  };
+  const Duration alone = run(false);
+  if (!background || background->ctas == 0) return alone;
+  const Duration so = run(true);
+  if (so <= alone || order != sim::TileOrder::static_shares) return so;
+  return alone +
+         Duration::from_ps(std::llround(static_cast<double>((so - alone).ps()) * cost.clock));
 }
 
 }  // namespace
@@ -79,105 +164,167 @@ std::optional<std::string> regime_of(const Background& background) {
   const bool held =
       background.pace_bytes_per_second > 0 ||
       (background.in_flight_bytes > 0 && background.in_flight_bytes < traffic_in_flight);
-  if (writes_host(background))
-    return held ? "posted writes below the link's rate" : "posted writes behind a full link";
-  if (reads_host(background)) return held ? "reads below the link's rate" : "reads of a full link";
+  const bool close = background.pace_bytes_per_second > close_below_the_link;
+  if (writes_host(background)) {
+    return !held   ? "posted writes behind a full link"
+           : close ? "posted writes close below the link's rate"
+                   : "posted writes below the link's rate";
+  }
+  if (reads_host(background)) {
+    return !held   ? "reads of a full link"
+           : close ? "reads close below the link's rate"
+                   : "reads below the link's rate";
+  }
+  if (background.kind == "copy" && background.direction == "device") return "copies in HBM";
+  if (background.kind == "reduce") return "sums in HBM";
+  if (background.kind == "copy_engine" && background.direction == "device")
+    return "copy engine in HBM";
   return std::nullopt;
 }
 
-double interference_factor(const model::Profile& profile, const Background& background) {
+bool holds_back_loads(const std::string& regime) {
+  return regime.starts_with("posted writes");
+}
+
+std::string term_of(const std::string& regime, const std::string& library) {
+  return regime + (library == "weft" ? ", beside our products" : ", beside the library's products");
+}
+
+Duration time_of_loads(const model::Profile& profile, const Shape& shape,
+                       const model::GemmTile& tile) {
+  const auto whole = [](std::int64_t extent, std::int64_t piece, std::int64_t cluster) {
+    return divide_up(divide_up(extent, piece), cluster) * cluster;
+  };
+  const double tiles = static_cast<double>(whole(shape.m, tile.tile_m, tile.cluster_m) *
+                                           whole(shape.n, tile.tile_n, tile.cluster_n));
+  const double bytes =
+      tiles * static_cast<double>(tile.tile_m + tile.tile_n) * 2 * static_cast<double>(shape.k);
+  const double rate = static_cast<double>(profile.gpu.l2.value.bytes_per_second()) *
+                      (profile.gemm ? profile.gemm->l2_efficiency.value : 1.0);
+  return Duration::from_ps(std::llround(bytes / rate * 1e12));
+}
+
+double interference_factor(const model::Profile& profile, const Background& background,
+                           const std::string& library) {
   const auto regime = regime_of(background);
   if (!regime) return 1;
   const double in_flight = background.in_flight_bytes > 0
                                ? std::min(1.0, static_cast<double>(background.in_flight_bytes) /
                                                    static_cast<double>(traffic_in_flight))
                                : 1.0;
+  const double pace =
+      background.pace_bytes_per_second > 0
+          ? std::min(1.0, static_cast<double>(background.pace_bytes_per_second) / slowest_measured)
+          : 1.0;
+  const std::string own = term_of(*regime, library);
   for (const model::InterferenceTerm& term : profile.interference) {
-    if (term.name == *regime) return slow_down_at(term, background.ctas * in_flight);
+    if (term.name != own) continue;
+    return term.points.empty() ? term.slow_down.value
+                               : slow_down_at(term, background.ctas * in_flight * pace);
   }
   return 1;
 }
 
 std::optional<Duration> predict_beside(const topology::MachineSpec& machine,
                                        const model::Profile& profile, const Case& what,
-                                       std::int64_t speed_permille) {
+                                       std::int64_t speed_permille, const BesideBench& offsets,
+                                       const Kernel* kernel) {
   if (what.operation != "gemm" || !what.shape || !what.sms) return std::nullopt;
   model::Site site = model::make_host_site(machine, profile, {0, 0}, 2);
   sim::Machine& bench = site.built.machine;
   for (sim::Process& process : bench.processes)
     process.launch_cost = process.graph_launch_cost = Duration();
-  for (sim::Device& device : bench.devices) {
-    device.speed_permille = speed_permille;
-    device.interference.clear();
-  }
   const Shape& s = *what.shape;
   const auto library =
       what.library == "weft" ? model::GemmLibrary::ours : model::GemmLibrary::cublaslt;
   const int margin = std::max(
       0, site.sms(0).sms() > *what.sms ? static_cast<int>(site.sms(0).sms()) - *what.sms : 0);
+  const model::GemmProblem problem{.m = s.m, .n = s.n, .k = s.k, .library = library};
+  const bool known = kernel != nullptr && kernel->tile.size() == 3 && kernel->cluster.size() == 2;
+  const model::GemmCost priced = site.prices->gemm(problem, site.sms(0, margin));
   const model::GemmCost cost =
-      site.prices->gemm({.m = s.m, .n = s.n, .k = s.k, .library = library}, site.sms(0, margin));
-  double factor = 1;
+      known ? cost_of_kernel(profile, problem, *kernel, priced.time) : priced;
+  for (sim::Device& device : bench.devices) {
+    device.speed_permille = below_own_clock(speed_permille, cost.clock);
+    device.interference.clear();
+  }
+  const Duration so = run_beside_nothing(site, cost, library, what.background);
+  double picoseconds = static_cast<double>(so.ps());
   if (what.background) {
-    Background acting = *what.background;
-    if (acting.order == "gemm_first") {
-      acting.ctas = std::min(acting.ctas, traffic_room(bench, site.sms(0).sms() - cost.grid));
+    // Traffic that comes second acts from the SMs that the product leaves free, and from all that it asks for once
+    // CTAs of the product leave theirs: for a last tile's time.
+    const Background& all = *what.background;
+    Background before = all;
+    const auto free_sms = static_cast<int>(site.sms(0).sms() - cost.grid);
+    if (all.order == "gemm_first" && free_sms < all.ctas) {
+      // Each keeps its own share of the pace.
+      before.ctas = std::max(0, free_sms);
+      before.pace_bytes_per_second = all.pace_bytes_per_second * before.ctas / all.ctas;
     }
-    factor = interference_factor(profile, acting);
+    const double tail = static_cast<double>(cost.tile_time().ps()) / picoseconds;
+    const auto slowed = [&](const Background& acting, double share) {
+      const double factor = interference_factor(profile, acting, what.library);
+      const double plain = picoseconds * share;
+      const auto regime = regime_of(acting);
+      if (!regime || !holds_back_loads(*regime)) return plain * factor;
+      const double loads = static_cast<double>(time_of_loads(profile, s, cost.kernel).ps()) * share;
+      return std::sqrt(plain * plain + loads * loads * (factor * factor - 1));
+    };
+    picoseconds = slowed(before, 1 - tail) + slowed(all, tail);
   }
-
-  sim::ProgramBuilder builder;
-  sim::CallWriter host = builder.thread(bench.rank(sim::RankId(0)).process);
-  const sim::StreamId compute = builder.stream(sim::RankId(0), 0, "compute");
-  const sim::StreamId beside = builder.stream(sim::RankId(0), 0, "beside");
-  const sim::KernelId product =
-      builder.kernel("product", static_cast<int>(cost.grid))
-          .cluster(static_cast<int>(cost.kernel.cluster_m * cost.kernel.cluster_n))
-          .footprint(cost.footprint)
-          .role(sim::Purpose::compute, sim::TileOrder::static_shares)
-          .range(
-              cost.tiles,
-              Duration::from_ps(std::llround(static_cast<double>(cost.tile_time().ps()) * factor)),
-              model::matrix_demand)
-          .memory(site.built.memories[0].device, cost.hbm_per_tile)
-          .id();
-  const auto launch_product = [&] { host.launch(compute, product); };
-  if (what.background && what.background->ctas > 0) {
-    // It ends long after the product; only how long the product took is looked at.
-    const Background& traffic = *what.background;
-    const sim::KernelId other =
-        builder.kernel("traffic", traffic.ctas)
-            .footprint({traffic_threads, traffic_registers, {}})
-            .role(sim::Purpose::communication, sim::TileOrder::static_shares)
-            .range(traffic.ctas, cost.time * 64, model::copy_demand)
-            .id();
-    if (traffic.order == "gemm_first") {
-      const sim::EventId resident = builder.event();
-      host.launch_completing(compute, product, resident)
-          .wait(beside, resident)
-          .launch(beside, other);
-    } else {
-      const sim::EventId resident = builder.event();
-      host.launch_completing(beside, other, resident).wait(compute, resident);
-      launch_product();
-    }
-  } else {
-    launch_product();
-  }
-  const sim::Program program = builder.finish();
-  StreamEnd end(compute);
-  sim::RecordSink* sink = &end;
-  static_cast<void>(sim::run(bench, program, {}, {&sink, 1}));
-  Duration time = end.end - TimePoint();
-  if (what.background && what.background->ctas > 0 && what.background->order != "gemm_first") {
-    // The clock of such a case starts once the traffic is resident.
-    time -= bench.control.launch + bench.control.event_hop;
+  const auto unit = offsets.unit.find(what.library);
+  if (unit != offsets.unit.end()) picoseconds *= unit->second;
+  Duration time = Duration::from_ps(std::llround(picoseconds));
+  if (what.background) {
+    const auto launch = offsets.launch.find({what.library, what.background->order});
+    if (launch != offsets.launch.end()) time += launch->second;
   }
   return std::max(time, Duration());
 }
 
+std::map<const Run*, BesideBench> beside_benches(const topology::MachineSpec& machine,
+                                                 const model::Profile& profile,
+                                                 const std::vector<Observation>& samples) {
+  constexpr int kFew = 8;
+  std::map<const Run*, std::map<std::string, std::vector<double>>> units;
+  std::map<const Run*, std::map<std::pair<std::string, std::string>, std::vector<double>>> launches;
+  for (const Observation& seen : samples) {
+    const Case& what = seen.what();
+    if (seen.published || what.figure != "alone" || what.operation != "gemm" || !what.sms ||
+        what.backend != "host_link") {
+      continue;
+    }
+    const auto time = predict_beside(machine, profile, what, 1000, {}, &seen.sample->kernel);
+    if (time) units[seen.run][what.library].push_back(ratio(seen.time(), *time));
+  }
+  std::map<const Run*, BesideBench> benches;
+  for (auto& [run, by_library] : units)
+    for (auto& [library, ratios] : by_library) benches[run].unit[library] = middle(ratios);
+  const int sms = static_cast<int>(profile.gpu.sms.value);
+  for (const Observation& seen : samples) {
+    if (seen.published || !is_beside_traffic(seen.what())) continue;
+    const Case& what = seen.what();
+    const Background& b = *what.background;
+    const auto bench = benches.find(seen.run);
+    const bool room = b.order == "gemm_first" || *what.sms + b.ctas <= sms - kFew;
+    if (b.kind != "spin" || b.ctas > kFew || !room || bench == benches.end()) continue;
+    const auto time = predict_beside(machine, profile, what, 1000, {bench->second.unit, {}},
+                                     &seen.sample->kernel);
+    if (!time) continue;
+    launches[seen.run][{what.library, b.order}].push_back(
+        static_cast<double>((seen.time() - *time).ps()));
+  }
+  for (auto& [run, by_order] : launches) {
+    for (auto& [which, delays] : by_order) {
+      benches[run].launch[which] = Duration::from_ps(std::llround(middle(delays)));
+    }
+  }
+  return benches;
+}
+
 std::optional<Bandwidth> predict_traffic(const model::Profile& profile,
-                                         const Background& background) {
+                                         const Background& background, Duration product,
+                                         std::int64_t free_sms) {
   const model::CopyPath path = path_of(background);
   if (path == model::CopyPath::same_device || background.in_flight_bytes > 0) return std::nullopt;
   if (background.kind == "copy_engine") return profile.copy_engine(path).rate.value;
@@ -185,7 +332,17 @@ std::optional<Bandwidth> predict_traffic(const model::Profile& profile,
   const model::SmCopyCosts& sms = profile.sm_copy(path);
   const Bandwidth free = std::min(sms.per_cta.value * background.ctas, sms.cap.value);
   if (background.pace_bytes_per_second == 0) return free;
-  return std::min(free, Bandwidth::from_bytes_per_second(background.pace_bytes_per_second));
+  const Bandwidth pace =
+      std::min(free, Bandwidth::from_bytes_per_second(background.pace_bytes_per_second));
+  const bool some = background.order == "gemm_first" && free_sms > 0 && free_sms < background.ctas;
+  if (!some) return pace;
+  // The others come when the product leaves, and all look for the end of it after some batches only.
+  const Duration last = Bytes::from(traffic_between_looks * background.ctas) / pace;
+  const double share = ratio(last, product + last);
+  const double moving =
+      static_cast<double>(free_sms) + static_cast<double>(background.ctas - free_sms) * share;
+  return Bandwidth::from_bytes_per_second(
+      std::llround(static_cast<double>(pace.bytes_per_second()) * moving / background.ctas));
 }
 
 }  // namespace weft::calibration

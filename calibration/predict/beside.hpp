@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // A product beside traffic: how long it takes while CTAs or a copy engine move bytes for as long as it runs.
 //
-// Residency is the engine's: traffic that comes first holds its SMs, and clusters of the product that find no room
-// have their whole share still to do. On top of it comes the profile's interference of the traffic's regime, by
+// Residency is the engine's: traffic that comes first holds its SMs, and clusters of the product that find no room come
+// when others leave. Where whole shares come late, most SMs are idle by then, and the clock is what it is without them:
+//
+//   time = alone + (resident so - alone) clock of the product
+//
+// On top of it comes the profile's interference of the traffic's regime, by
 //
 //   outstanding CTAs = CTAs x bytes in flight of each / most that one can have in flight
 //
-// since what is outstanding, not the rate alone, holds the device back. Spinning CTAs and copy engines only hold room.
+// since what is outstanding, not the rate alone, holds the device back. Posted writes hold back the loads of every SM:
+// the tiles' operands come in at 1 / slow-down of the L2's rate, which shows as far as it exceeds the rest,
+//
+//   time = sqrt(time^2 + (bytes of operands / L2 rate)^2 (slow-down^2 - 1))
+//
+// and other traffic stretches the product by its slow-down. Spinning CTAs and copy engines only hold room.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "calibration/accuracy/evidence.hpp"
 #include "calibration/sample/sample.hpp"
 #include "models/profile/profile.hpp"
 #include "topologies/machine_spec.hpp"
@@ -21,6 +35,9 @@ namespace weft::calibration {
 /// its 512 threads (kernels/measure/traffic.cu).
 inline constexpr std::int64_t traffic_in_flight = std::int64_t{512} * 16 * 8;
 
+/// What such a CTA moves between two looks at whether it is to stop.
+inline constexpr std::int64_t traffic_between_looks = 4 * traffic_in_flight;
+
 /// Whether a case is a product of one GPU beside traffic of its own memory or of its link to the host: what the
 /// functions below are of. Peers over NVLink are other links.
 [[nodiscard]] bool is_beside_traffic(const Case& what);
@@ -28,18 +45,46 @@ inline constexpr std::int64_t traffic_in_flight = std::int64_t{512} * 16 * 8;
 /// The regime of a background, as the profile's interference terms name it; none: it interferes with nothing.
 [[nodiscard]] std::optional<std::string> regime_of(const Background& background);
 
-/// How much longer a product takes beside a background, by the profile's terms: at least 1.
-[[nodiscard]] double interference_factor(const model::Profile& profile,
-                                         const Background& background);
+/// Whether a regime holds back loads, and does not stretch what runs.
+[[nodiscard]] bool holds_back_loads(const std::string& regime);
 
-/// The time of a `beside` or `alone` case of the host link; none where there is no such case.
+/// The name of a regime's term for the products of a library, whose kernels keep other amounts in flight.
+[[nodiscard]] std::string term_of(const std::string& regime, const std::string& library);
+
+/// How much longer the operands of a product's tiles take from the L2 than they would at its rate, by the bytes that
+/// its CTAs take in.
+[[nodiscard]] Duration time_of_loads(const model::Profile& profile, const Shape& shape,
+                                     const model::GemmTile& tile);
+
+/// The slow-down of a background's regime, by the profile's terms: at least 1.
+[[nodiscard]] double interference_factor(const model::Profile& profile,
+                                         const Background& background, const std::string& library);
+
+/// What a run of the suite says of the device that it was taken on, and of its clock: how long products alone took over
+/// how long they are modelled to take, and what the host's launch adds where time begins before it, by library and order.
+struct BesideBench {
+  std::map<std::string, double> unit;  ///< by library
+  std::map<std::pair<std::string, std::string>, Duration> launch;
+};
+
+/// By the products alone of a run, and those beside a few CTAs that spin, with room for all.
+[[nodiscard]] std::map<const Run*, BesideBench> beside_benches(
+    const topology::MachineSpec& machine, const model::Profile& profile,
+    const std::vector<Observation>& samples);
+
+/// The time of a `beside` or `alone` case of the host link, by the kernel that ran or, without one, by the one that the
+/// model chooses; none where there is no such case.
 [[nodiscard]] std::optional<Duration> predict_beside(const topology::MachineSpec& machine,
                                                      const model::Profile& profile,
-                                                     const Case& what, std::int64_t speed_permille);
+                                                     const Case& what, std::int64_t speed_permille,
+                                                     const BesideBench& bench = {},
+                                                     const Kernel* kernel = nullptr);
 
-/// The rate of the background's traffic over the host link beside a product: its pace, or what its mover reaches.
-/// None for traffic that stays inside the device, or that is held to fewer bytes in flight.
+/// The rate of the background's traffic over the host link beside a product: its pace, or what its mover reaches. CTAs
+/// that come second run on the SMs that the product leaves free, and the rest after it. None for traffic that stays
+/// inside the device, or that is held to fewer bytes in flight.
 [[nodiscard]] std::optional<Bandwidth> predict_traffic(const model::Profile& profile,
-                                                       const Background& background);
+                                                       const Background& background,
+                                                       Duration product, std::int64_t free_sms);
 
 }  // namespace weft::calibration

@@ -2,8 +2,10 @@
 #include "kernels/measure/beside.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <stdexcept>
+#include <thread>
 
 #include "kernels/measure/fork.hpp"
 #include "kernels/measure/move.hpp"
@@ -187,7 +189,7 @@ void take_part(Stage& stage, TrafficBuffers& buffers, const Background& backgrou
 
 BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers, const Background& background,
                        const Multiplier& product, std::int64_t expected_ns, int warm_up,
-                       int repetitions) {
+                       int repetitions, int rest) {
   if (background.ctas > kMostCtas) throw std::invalid_argument("traffic of too many CTAs");
   Neighbour neighbour(stage, buffers, background, expected_ns);
   Joints joints(stage);
@@ -226,14 +228,16 @@ BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers, const Background& 
     if (!neighbour.by_engine()) neighbour.stop(stop, compute);
     WEFT_CUDA(cudaStreamSynchronize(compute));
     WEFT_CUDA(cudaStreamSynchronize(beside));
+    const std::int64_t ended = steady_ns();
     const std::int64_t rate = neighbour.rate();
+    if (rest > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(rest * (ended - began)));
     if (i < 0) continue;
     float milliseconds = 0;
     WEFT_CUDA(cudaEventElapsedTime(&milliseconds, begin, end));
     times.product.each.push_back(
         Duration::from_ps(std::llround(static_cast<double>(milliseconds) * 1e9)));
     times.product.began_ns.push_back(began);
-    times.product.ended_ns.push_back(steady_ns());
+    times.product.ended_ns.push_back(ended);
     times.background_bytes_per_second.push_back(rate);
   }
   WEFT_CUDA(cudaEventDestroy(begin));

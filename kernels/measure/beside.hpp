@@ -31,10 +31,11 @@ struct BesideTimes {
   std::vector<std::int64_t> background_bytes_per_second;
 };
 
-/// Measures `product` beside the traffic of `background`, both of the first rank of this process.
+/// Measures `product` beside the traffic of `background`, both of the first rank of this process. After each repetition
+/// the device is idle for `rest` times as long: its clock is then the product's own.
 BesideTimes run_beside(Stage& stage, TrafficBuffers& buffers,
                        const calibration::Background& background, const Multiplier& product,
-                       std::int64_t expected_ns, int warm_up, int repetitions);
+                       std::int64_t expected_ns, int warm_up, int repetitions, int rest);
 
 /// The part of a rank without the product in traffic between ranks of several processes: as many rounds.
 void take_part(Stage& stage, TrafficBuffers& buffers, const calibration::Background& background,

@@ -296,13 +296,15 @@ void Runner::run_interference(Stage& stage, const Job& job, JobResult& result) {
     Sample sample;
     if (!what.background) {
       const Times alone =
-          stage.timer().measure([&product](int, cudaStream_t stream) { product.run(stream); },
-                                job.warm_up + 5, job.repetitions);
+          stage.timer()
+              .interleave({[&product](int, cudaStream_t stream) { product.run(stream); }},
+                          job.warm_up + 5, job.repetitions, job.rest)
+              .front();
       expected_ns = calibration::median(alone.each).ps() / 1000;
       sample = sample_of(what, alone);
     } else {
       const BesideTimes times = run_beside(stage, buffers, *what.background, product, expected_ns,
-                                           job.warm_up, job.repetitions);
+                                           job.warm_up, job.repetitions, job.rest);
       sample = sample_of(what, times.product);
       sample.background_bytes_per_second = times.background_bytes_per_second;
     }

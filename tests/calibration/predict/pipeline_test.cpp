@@ -191,18 +191,52 @@ Sample beside(const std::string& kind, const std::string& direction, int ctas, s
 TEST(Interference, IsWhatIsLeftOnceSpinningIsDividedOut) {
   const std::vector<Sample> samples = {
       beside("spin", "device", 8, 0, 110), beside("spin", "device", 16, 0, 120),
-      beside("copy", "to_host", 8, 0, 660), beside("copy", "to_host", 16, 0, 1800),
-      beside("copy", "to_host", 8, 48'000'000'000, 220)};
+      beside("copy", "to_device", 8, 0, 660), beside("copy", "to_device", 16, 0, 1800),
+      beside("copy", "to_device", 8, 48'000'000'000, 220)};
   const model::Profile fitted = fit_interference(h200(), observed(samples));
   const Background& free = *samples[2].what.background;
   Background paced = *samples[4].what.background;
-  EXPECT_DOUBLE_EQ(interference_factor(fitted, free), 6);
-  EXPECT_DOUBLE_EQ(interference_factor(fitted, *samples[3].what.background), 15);
-  EXPECT_DOUBLE_EQ(interference_factor(fitted, paced), 2);
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, free, "weft"), 6);
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, *samples[3].what.background, "weft"), 15);
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, paced, "weft"), 2);
   // Half of the bytes in flight count as half of the CTAs.
   paced.in_flight_bytes = traffic_in_flight / 2;
-  EXPECT_DOUBLE_EQ(interference_factor(fitted, paced), 1.5);
-  EXPECT_DOUBLE_EQ(interference_factor(fitted, *samples[0].what.background), 1);
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, paced, "weft"), 1.5);
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, *samples[0].what.background, "weft"), 1);
+}
+
+// Posted writes hold back loads: what was fitted from a product's time gives that time back, and a product that loads half
+// as much is slowed by less.
+TEST(Interference, OfPostedWritesIsOfLoads) {
+  std::vector<Sample> samples = {beside("spin", "device", 8, 0, 250),
+                                 beside("copy", "to_host", 8, 0, 1000)};
+  for (Sample& sample : samples) {
+    sample.kernel.tile = {128, 256, 64};
+    sample.kernel.cluster = {2, 1};
+  }
+  const model::Profile fitted = fit_interference(h200(), observed(samples));
+  const double slow = interference_factor(fitted, *samples[1].what.background, "weft");
+  model::GemmTile tile;
+  tile.tile_m = 128;
+  tile.tile_n = 256;
+  const Duration loads = time_of_loads(fitted, *samples[0].what.shape, tile);
+  EXPECT_NEAR(std::hypot(250, static_cast<double>(loads.ps()) * 1e-6 * std::sqrt(slow * slow - 1)),
+              1000, 1e-3);
+  tile.tile_m = 256;
+  EXPECT_LT(time_of_loads(fitted, *samples[0].what.shape, tile), loads);
+}
+
+// 24 CTAs of which 8 find room move a third of their pace while the product runs, and all of it after its end.
+TEST(Interference, TrafficThatComesSecondRunsOnTheSmsLeftFree) {
+  const Background second{"copy", "to_device", "gemm_first", 24, 48'000'000'000, 0};
+  const auto rate = [&](double product, std::int64_t free_sms) {
+    return static_cast<double>(
+               predict_traffic(h200(), second, us(product), free_sms)->bytes_per_second()) /
+           1e9;
+  };
+  EXPECT_NEAR(rate(1e6, 8), 16, 0.1);
+  EXPECT_NEAR(rate(0, 8), 48, 0.1);
+  EXPECT_NEAR(rate(1e6, 24), 48, 1e-3);
 }
 
 TEST(CopiesBeside, AreTheMedianOverTheSameProductsAlone) {
