@@ -286,7 +286,8 @@ std::vector<NvlsPoint> compare_nvls(Sites& sites) {
   model::Profile profile = site.profile;
   profile.collectives = {nvls};
   std::vector<NvlsPoint> points;
-  for (const auto& [ranks, figure] : published) {
+  for (const auto& [gpus, figure] : published) {
+    const int ranks = gpus;  // clang before 16 does not let a lambda use a structured binding
     const auto bus = [&](const model::CollectiveCost& cost) {
       return static_cast<double>(message.count()) / ms(cost.time(message)) / 1e6 * 2 * (ranks - 1) /
              ranks;
