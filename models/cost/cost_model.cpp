@@ -40,9 +40,10 @@ std::optional<NcclAlgorithm> tuned(CollectiveAlgorithm algorithm) {
       return NcclAlgorithm::tree;
     case CollectiveAlgorithm::nvls:
       return NcclAlgorithm::nvls;
+    case CollectiveAlgorithm::collnet:
+      return NcclAlgorithm::collnet_direct;
     case CollectiveAlgorithm::direct:
     case CollectiveAlgorithm::hierarchical:
-    case CollectiveAlgorithm::collnet:
       break;
   }
   return std::nullopt;
@@ -63,6 +64,7 @@ NcclTunerProblem tuner_problem(const Profile& profile, const Fabric& fabric,
     bus = problem.ranks_per_node() == 1 ? nics : std::min(bus, nics);
   }
   result.channel_gbps = bus / result.channels;
+  if (fabric.network_reduces) result.collnet_heads = static_cast<int>(fabric.nics_per_node);
   return result;
 }
 

@@ -18,6 +18,12 @@ constexpr Latencies nvlink_hop = {{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}};
 constexpr Latencies pci_hop = {{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}};
 constexpr Latencies network_hop = {{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}};
 constexpr double nvls_latency = 25, nvls_network = 18;
+constexpr double direct_latency = 3.7, direct_network = 31, direct_serial = 0.4;
+constexpr double chain_latency = 2.8, chain_network = 30;
+constexpr double pat_base = 8, pat_share = 3.5, pat_rank = 2.8, pat_efficiency = 0.75;
+constexpr double plateau = 1.4;  // of a ring's latency, from so many bytes a channel and rank on
+constexpr std::int64_t plateau_bytes = 64;
+constexpr double simple_overheads = 3;  // posts of the proxy for a chunk under Simple
 
 struct Ceilings {
   ByNodes ll, ring_ll128, tree_ll128, tree;
@@ -71,15 +77,30 @@ std::optional<double> nccl_tuner_time_us(const NcclTunerProblem& p, CollectiveOp
   const double bus = p.channels * p.channel_gbps;
   const double size = static_cast<double>(bytes);
   const int steps = all_reduce ? 2 * (p.ranks - 1) : p.ranks - 1;
+  const int local = p.ranks / p.nodes;
+  // The network's hop: a flush more under Simple; fully exposed, a tree's, where a node has one rank.
+  const double flushes = proto == 2 ? 2 : 1;
+  const auto far_hop = [&](double own) {
+    return (local == 1 ? network_hop.tree[proto] : own) + flushes * p.net_latency_us;
+  };
+  const auto time = [&](double latency, double bandwidth) {
+    return latency + size / (1000 * bandwidth);
+  };
   switch (algorithm) {
     case NcclAlgorithm::ring: {
       double bandwidth = bus;
       if (proto == 0) bandwidth = std::min(most.ll[scale], bus * 0.5);
       if (proto == 1) bandwidth = std::min(bus * 0.92, p.channels * most.ring_ll128[scale]);
       const int far = p.nodes == 1 ? 0 : all_reduce ? 2 * (p.nodes - 1) : p.nodes - 1;
-      const double latency = base_latency.ring[proto] + (steps - far) * near.ring[proto] +
-                             far * network_hop.ring[proto];
-      return latency + size / (1000 * bandwidth * p.ranks / steps);
+      double hop = near.ring[proto];
+      if (p.nodes > 1) hop = std::max(hop, p.net_overhead_us * (proto == 2 ? simple_overheads : 1));
+      double latency =
+          base_latency.ring[proto] + (steps - far) * hop + far * far_hop(network_hop.ring[proto]);
+      if (proto == 2 && p.nodes > 1 && all_reduce &&
+          bytes / (std::int64_t{p.channels} * p.ranks) >= plateau_bytes) {
+        latency *= plateau;
+      }
+      return time(latency, bandwidth * p.ranks / steps);
     }
     case NcclAlgorithm::tree: {
       if (!all_reduce) return std::nullopt;
@@ -93,13 +114,39 @@ std::optional<double> nccl_tuner_time_us(const NcclTunerProblem& p, CollectiveOp
       const int power = log2_floor(bytes >> 6);
       if (bytes >= 64 && power < 24)
         bandwidth *= tree_correction[proto][static_cast<std::size_t>(power)];
+      return time(
+          base_latency.tree[proto] + 2 * ((local - 1) * near.tree[proto] +
+                                          log2_floor(p.nodes) * far_hop(network_hop.tree[proto])),
+          bandwidth);
+    }
+    case NcclAlgorithm::collnet_direct: {
+      if (proto != 2 || p.collnet_heads == 0 || !p.nvlink) return std::nullopt;
       const double latency =
-          base_latency.tree[proto] + 2 * ((p.ranks / p.nodes - 1) * near.tree[proto] +
-                                          log2_floor(p.nodes) * network_hop.tree[proto]);
-      return latency + size / (1000 * bandwidth);
+          2 * (std::min(1, local - 1) * direct_latency + (local - 1) * direct_serial) +
+          far_hop(direct_network);
+      if (!all_reduce) {
+        if (p.nodes > 1 && local > p.collnet_heads) return std::nullopt;
+        const double outside = p.net_channel_gbps > 0 ? p.net_channel_gbps : p.channel_gbps;
+        return time(latency, local * std::min(p.channel_gbps, outside * 0.9));
+      }
+      double factor = static_cast<double>(local) / p.channels;  // ranks for each NIC
+      factor -= (factor - 1) / 2;
+      return time(latency, bus / factor * (p.architecture >= 90 ? 0.85 : 1) * 0.5);
+    }
+    case NcclAlgorithm::collnet_chain: {
+      if (proto != 2 || p.collnet_heads == 0 || !all_reduce) return std::nullopt;
+      return time(2 * (local - 1) * chain_latency + far_hop(chain_network), bus * 0.5);
+    }
+    case NcclAlgorithm::pat: {
+      if (proto != 2 || all_reduce || local != 1) return std::nullopt;
+      return time(pat_base + log2_floor(p.nodes) * (far_hop(network_hop.tree[2]) / pat_share) +
+                      p.ranks * pat_rank,
+                  bus * pat_efficiency);
     }
     case NcclAlgorithm::nvls: {
-      if (proto != 2 || p.architecture < 90) return std::nullopt;
+      if (proto != 2 || p.architecture < 90 || (p.nodes > 1 && p.collnet_heads == 0))
+        return std::nullopt;
+      if (p.nodes > 1 && !all_reduce && local > p.collnet_heads) return std::nullopt;
       double bandwidth = bus * most.nvls_efficiency * (p.channels - 1) / p.channels;
       if (all_reduce) {
         // Two operations in a pipeline; then from bus to algorithm bandwidth, as for a ring.
@@ -108,8 +155,7 @@ std::optional<double> nccl_tuner_time_us(const NcclTunerProblem& p, CollectiveOp
         const double per_node = static_cast<double>(p.ranks) / p.nodes;
         bandwidth *= (per_node - 1) / per_node;
       }
-      const double latency = nvls_latency + (p.nodes > 1 ? nvls_network : 0);
-      return latency + size / (1000 * bandwidth);
+      return time(nvls_latency + (p.nodes > 1 ? far_hop(nvls_network) : 0), bandwidth);
     }
   }
   return std::nullopt;
