@@ -24,9 +24,13 @@ constexpr std::string_view charts_rs_nodes =
     "ByteDance-Seed/Triton-distributed:asset/gemm-rs-internode-perf.png at 1512a81, read off to "
     "0.03";
 
-constexpr std::string_view board = "host bridges of the PCIe board";
-constexpr std::string_view chart = "N and K of the whole group; clocks";
-constexpr std::string_view chart_nodes = "N and K of the whole group; clocks; 8 NICs of 400 Gb/s";
+constexpr std::string_view board =
+    "host bridges of the PCIe board; NCCL with peer access, as FLUX's copies have it: the row's "
+    "own "
+    "7.9 GB/s a GPU say that its NCCL went without";
+constexpr std::string_view chart = "bf16; N and K of the whole group; clocks";
+constexpr std::string_view chart_nodes =
+    "bf16; N and K of the whole group; clocks; 8 NICs of 400 Gb/s";
 constexpr std::string_view cluster_m =
     "rt_k is of one rank; cluster of 2 along M, as the tile table has it or not";
 constexpr std::string_view cluster_n =
@@ -34,9 +38,9 @@ constexpr std::string_view cluster_n =
 
 constexpr std::array boundaries = std::to_array<PublishedBoundary>({
     {"FLUX", "l20x8", "flux.ag_gemm", ag, 8, 4096, 49152, 12288, 16.946, 5.903, 0, "", board,
-     flux_performance, false},
+     flux_performance, false, DType::fp16},
     {"FLUX", "l20x8", "flux.gemm_rs", rs, 8, 4096, 12288, 49152, 17.664, 5.73, 0, "", board,
-     flux_performance, false},
+     flux_performance, false, DType::fp16},
     {"FLUX", "h800x8", "flux.ag_gemm", ag, 8, 8192, 11008, 4096, 0, 0, 1.17, "", chart, charts_ag},
     {"Triton-distributed", "h800x8", "triton_distributed.ag_gemm", ag, 8, 8192, 11008, 4096, 0, 0,
      1.33, "", chart, charts_ag},
@@ -101,23 +105,23 @@ constexpr std::array boundaries = std::to_array<PublishedBoundary>({
     {"Triton-distributed", "h800x8x2", "triton_distributed.gemm_rs", rs, 16, 65536, 12288, 49152, 0,
      0, 1.57, "", chart_nodes, charts_rs_nodes},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 8192, 8192, 8192, 0, 0.99, 0, "fuse_reduction=0",
-     cluster_m, flux_issue},
+     cluster_m, flux_issue, true, DType::fp16},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 8192, 8192, 8192, 0, 1.021, 0, "fuse_reduction=0",
-     cluster_n, flux_issue},
+     cluster_n, flux_issue, true, DType::fp16},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 16384, 8192, 8192, 0, 1.949, 0, "fuse_reduction=0",
-     cluster_m, flux_issue},
+     cluster_m, flux_issue, true, DType::fp16},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 16384, 8192, 8192, 0, 2.073, 0, "fuse_reduction=0",
-     cluster_n, flux_issue},
+     cluster_n, flux_issue, true, DType::fp16},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 16384, 8192, 28672, 0, 2.479, 0, "fuse_reduction=0",
-     cluster_m, flux_issue},
+     cluster_m, flux_issue, true, DType::fp16},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 16384, 8192, 28672, 0, 2.822, 0, "fuse_reduction=1",
-     cluster_m, flux_issue},
+     cluster_m, flux_issue, true, DType::fp16},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 16384, 8192, 28672, 0, 2.862, 0, "fuse_reduction=1",
-     cluster_n, flux_issue},
+     cluster_n, flux_issue, true, DType::fp16},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 32768, 8192, 8192, 0, 4.595, 0, "fuse_reduction=1",
-     cluster_m, flux_issue},
+     cluster_m, flux_issue, true, DType::fp16},
     {"FLUX", "h100x8", "flux.gemm_rs", rs, 8, 32768, 8192, 8192, 0, 4.77, 0, "fuse_reduction=1",
-     cluster_n, flux_issue},
+     cluster_n, flux_issue, true, DType::fp16},
 });
 
 }  // namespace

@@ -69,8 +69,10 @@ const char* name_of(PublishedWay way) {
 }
 
 std::string what(const PublishedBoundary& row) {
-  return fmt::format("{} {} {} {}x{}x{}{}{}", row.system, model::name_of(row.kind), row.machine,
-                     row.m, row.n, row.k, row.knob.empty() ? "" : " ", row.knob);
+  return fmt::format("{} {} {} {}x{}x{}{}{}{}{}", row.system, model::name_of(row.kind), row.machine,
+                     row.m, row.n, row.k, row.dtype == DType::bf16 ? "" : " ",
+                     row.dtype == DType::bf16 ? "" : weft::name_of(row.dtype),
+                     row.knob.empty() ? "" : " ", row.knob);
 }
 std::string what(const PublishedCollective& row) {
   return fmt::format("{} over {} of {}, {} MiB, {}", weft::name_of(row.op), row.ranks, row.machine,
@@ -90,8 +92,10 @@ double ms(Duration time) {
 
 std::vector<PublishedRow> boundary_rows(const PublishedBoundary& row, Sites& sites) {
   const model::Site& site = sites.of(row.machine, row.ranks);
+  TensorFormat format;
+  format.element = row.dtype;
   const model::Boundary boundary =
-      model::make_boundary(row.kind, {row.m, row.n, row.k}, {}, row.ranks);
+      model::make_boundary(row.kind, {row.m, row.n, row.k}, format, row.ranks);
   model::SearchOptions options;
   options.schedules = {std::string(row.schedule)};
   options.fixed = pinned(row.knob);
@@ -126,6 +130,7 @@ std::vector<PublishedRow> boundary_rows(const PublishedBoundary& row, Sites& sit
     each.predicted = fmt::format("{:.2f}x", serial / fused);
     each.error = serial / fused / speedup - 1;
     if (std::abs(speedup - 1) > meant) each.sign = (speedup > 1) == (serial > fused);
+    each.loss = speedup < 1;
     rows.push_back(each);
   }
   const auto time = [&](const char* which, double published, double predicted) {
@@ -269,35 +274,18 @@ std::vector<NvlsPoint> compare_nvls(Sites& sites) {
   // github.com/NVIDIA/nccl/issues/1455: 2 to 4 GB on H100.
   constexpr std::pair<int, double> published[] = {{4, 370}, {5, 420}, {6, 440}, {7, 460}, {8, 480}};
   constexpr Bytes message = Bytes::from(std::int64_t{2} << 30);
-  const model::Site& site = sites.of("h100x8", 8);
-  // The one constant: the port's rate, such that 8 GPUs show what was published of them. A port passes (p+1)/p of the
-  // message, and bus bandwidth counts 2 (p-1)/p of it.
-  const double port = published[4].second * 9 / 14;
-  const auto exact = [](auto value) {
-    model::Sourced<decltype(value)> result;
-    result.value = value;
-    return result;
-  };
-  model::ProtocolCosts nvls;
-  nvls.algorithm = model::CollectiveAlgorithm::nvls;
-  nvls.rate = exact(Bandwidth::from_bytes_per_second(std::llround(port * 1e9)));
-  nvls.local_steps = exact(0.);
-  nvls.ctas = exact(std::int64_t{16});
-  model::Profile profile = site.profile;
-  profile.collectives = {nvls};
   std::vector<NvlsPoint> points;
   for (const auto& [gpus, figure] : published) {
     const int ranks = gpus;  // clang before 16 does not let a lambda use a structured binding
-    const auto bus = [&](const model::CollectiveCost& cost) {
-      return static_cast<double>(message.count()) / ms(cost.time(message)) / 1e6 * 2 * (ranks - 1) /
-             ranks;
-    };
+    const model::Site& site = sites.of("h100x8", ranks);
     const auto problem = model::CollectiveProblem::in_node(CollectiveOp::all_reduce, ranks);
-    const auto by_switch = model::library_collectives(profile, site.fabric, problem);
-    const model::Site& own = sites.of("h100x8", ranks);
-    const auto ring = own.prices->library(problem, message, model::CollectiveAlgorithm::ring);
-    points.push_back(
-        {ranks, figure, by_switch.empty() ? 0. : bus(by_switch.front()), ring ? bus(*ring) : 0.});
+    const auto bus = [&](model::CollectiveAlgorithm algorithm) {
+      const auto cost = site.prices->library(problem, message, algorithm);
+      return cost ? bus_gbps(problem.op, ranks, message.count(), ms(cost->time(message)) * 1e3)
+                  : 0.;
+    };
+    points.push_back({ranks, figure, bus(model::CollectiveAlgorithm::nvls),
+                      bus(model::CollectiveAlgorithm::ring)});
   }
   return points;
 }
@@ -330,6 +318,8 @@ PublishedReport compare_published(const std::string& machines,
     if (!row.sign) continue;
     ++report.signs;
     report.right += *row.sign ? 1 : 0;
+    report.losses += row.loss ? 1 : 0;
+    report.losses_right += row.loss && *row.sign ? 1 : 0;
   }
   report.median_error = median_of(std::move(errors));
   report.median_stated = median_of(std::move(stated));

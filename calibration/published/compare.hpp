@@ -21,6 +21,7 @@ struct PublishedRow {
   std::string predicted;
   double error = 0;          ///< predicted over published, less one
   std::optional<bool> sign;  ///< win or loss right; none: not stated, or within 5 %
+  bool loss = false;         ///< it is the unfused way that was published to win
   std::string baseline;      ///< what the system's own model says; empty: it has none
   std::string assumed;
   std::string source;
@@ -38,8 +39,9 @@ struct PublishedReport {
   std::vector<NvlsPoint> nvls;
   int signs = 0,
       right = 0;  ///< rows whose published difference exceeds 5 %, and those with the right sign
-  double median_error = 0;   ///< of the magnitudes
-  double median_stated = 0;  ///< of those whose machine is fully stated
+  int losses = 0, losses_right = 0;  ///< of these, where the unfused way won
+  double median_error = 0;           ///< of the magnitudes
+  double median_stated = 0;          ///< of those whose machine is fully stated
 };
 
 /// Predicts every row, or those whose name contains `only`. `machines`: the folder of machine files.

@@ -42,9 +42,10 @@ void add_section(const PublishedReport& report, const Section& section, std::str
 
 std::string headline(const PublishedReport& report) {
   return fmt::format(
-      "win or loss right: {} of {} rows that differ by more than 5 %; median error {:.0f} %, and "
-      "{:.0f} % where the machine is fully stated",
-      report.right, report.signs, 100 * report.median_error, 100 * report.median_stated);
+      "win or loss right: {} of {} rows that differ by more than 5 %, of the {} losses among them "
+      "{}; median error {:.0f} %, and {:.0f} % where the machine is fully stated",
+      report.right, report.signs, report.losses, report.losses_right, 100 * report.median_error,
+      100 * report.median_stated);
 }
 
 std::string to_markdown(const PublishedReport& report) {
@@ -54,17 +55,19 @@ std::string to_markdown(const PublishedReport& report) {
       "Written by `weft published --markdown FILE`; a test writes it again and compares. Machines "
       "and profiles are the\n"
       "shipped ones, the same for every row; no constant is fitted to a row, save that\n"
-      "peer copies of the H100 are what its profile was given. A row takes its schedule's best "
-      "knobs. Speed-ups are of "
-      "unfused over fused; of a row\n"
-      "with two times both are compared, too.\n\n{}.\n",
+      "peer copies of the H100, and the rate of an NVLS port from the bus bandwidth at 8 GPUs, are "
+      "what its profile was\n"
+      "given. A row takes its schedule's best knobs, and its own dtype: bf16 unless it says "
+      "another. "
+      "Speed-ups are of\n"
+      "unfused over fused; of a row with two times both are compared, too.\n\n{}.\n",
       headline(report));
   for (const Section& section : sections) add_section(report, section, text);
   text +=
       "\n## NVLS all-reduce by GPUs of 8 H100, 2 GiB, bus bandwidth in GB/s\n\n"
-      "One constant, the port's rate, is fitted at 8 GPUs: a port passes (p+1)/p of the message, "
-      "and bus bandwidth counts\n"
-      "2 (p-1)/p of it. The other counts follow; there is no table by count.\n\n"
+      "One constant of the profile, the port's rate, is fitted at 8 GPUs: a port passes (p+1)/p of "
+      "the message, and bus\n"
+      "bandwidth counts 2 (p-1)/p of it. The other counts follow; there is no table by count.\n\n"
       "| GPUs | published | predicted | error | ring |\n|---|---|---|---|---|\n";
   for (const NvlsPoint& point : report.nvls) {
     text +=

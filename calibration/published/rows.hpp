@@ -28,6 +28,7 @@ struct PublishedBoundary {
   std::string_view assumed;  ///< what the source does not say
   std::string_view source;
   bool machine_stated = true;
+  DType dtype = DType::bf16;  ///< of operands and result
 };
 
 /// How a published collective was carried.

@@ -34,6 +34,8 @@ ExitCode published(const PublishedOptions& options, Context& context) {
     Value object = Value::object({{"schema", "weft.published/1"},
                                   {"signs", std::int64_t{report.signs}},
                                   {"signs_right", std::int64_t{report.right}},
+                                  {"losses", std::int64_t{report.losses}},
+                                  {"losses_right", std::int64_t{report.losses_right}},
                                   {"median_error", report.median_error},
                                   {"median_error_stated", report.median_stated}});
     object.set("rows", std::move(rows));
