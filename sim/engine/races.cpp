@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races: two kernels ready within the launch jitter of each other that cannot both be resident.
+// Races: two kernels ready within the launch jitter of each other that cannot both be resident. One hardware queue hands
+// its launches on in their order: kernels of the same do not race (CUDA_DEVICE_MAX_CONNECTIONS=1 has but one).
 //
 // A launch takes `launch`, and the jitter is no longer than that, so that when the first of two
 // becomes ready the other is already on its way. If the race is to go the other way, the first
@@ -23,6 +24,7 @@ bool Simulation::held_by_race(std::uint32_t slot) {
   for (const std::uint32_t other : pools_[run.pool].launching) {
     const KernelRun& its = runs_[other];
     if (its.ready - run.ready >= jitter || its.ctas == 0 || run.ctas == 0) continue;
+    if (compiled_.streams[its.stream].queue == compiled_.streams[run.stream].queue) continue;
     if (both_fit(slot, other)) continue;
     const RaceKind kind{.first = first, .second = program_.kernels[its.kernel].label};
     const auto met = std::find_if(races_.begin(), races_.end(),

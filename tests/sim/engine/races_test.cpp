@@ -64,6 +64,15 @@ TEST(Race, ThereIsNoneBeyondTheJitter) {
   EXPECT_EQ(result.modes[0].result.end.since_start(), 54_us);
 }
 
+// One queue keeps its order: the GEMM was called first.
+TEST(Race, ThereIsNoneInsideOneHardwareQueue) {
+  Machine machine = jittery();
+  machine.processes.front().max_connections = 1;
+  const ModesResult result = run_modes(machine, gemm_and_copy(1_us));
+  ASSERT_EQ(result.modes.size(), 1U);
+  EXPECT_EQ(result.modes[0].result.end.since_start(), 54_us);
+}
+
 TEST(Race, ThereIsNoneWhereBothFit) {
   ProgramBuilder b;
   const KernelId gemm = gemm_of(b, 6, 6);
