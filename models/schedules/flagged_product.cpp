@@ -86,6 +86,7 @@ void write_parts(GraphWriter& graph, int rank, const GemmCost& cost,
         .l2(cost.l2_per_tile)
         .memory(program.memory(rank), cost.hbm_per_tile);
     for (const TileStore& store : part.stores) kernel.route(store.route, store.bytes, true);
+    for (const TileStore& load : part.loads) kernel.route(load.route, load.bytes);
     for (const sim::SignalWait& wait : part.waits) kernel.wait(wait.signal, wait.at_least);
     for (const sim::SignalPost& post : part.posts) kernel.post(post, part.posts_per_tile);
   }
@@ -117,6 +118,26 @@ void launch_rows(GraphWriter& graph, int rank, std::string_view label, const Pro
   const GemmCost cost = flagged_cost(graph.view(), graph.program().site(), shape.margin, rank);
   const auto tiles = tiles_of_rows(cost, graph.view().work.rank.n, parts, arrive);
   launch_product(graph, rank, label, write_flagged(graph, rank, label, shape, cost, tiles).id());
+}
+
+std::vector<ProductPart> carrying(const ProductPart& part, sim::RouteId route, Bytes bytes,
+                                  std::vector<TileStore> ProductPart::*way) {
+  const std::int64_t each = bytes.count() / part.tiles, over = bytes.count() % part.tiles;
+  std::vector<ProductPart> parts;
+  if (over > 0) {
+    ProductPart& first = parts.emplace_back(part);
+    first.tiles = over;
+    first.rows = part.rows * over / part.tiles;
+    first.*way = {{route, Bytes::from(each + 1)}};
+    if (!part.posts_per_tile) first.posts.clear();
+  }
+  ProductPart& rest = parts.emplace_back(part);
+  rest.*way = {{route, Bytes::from(each)}};
+  if (over > 0) {
+    rest.tiles -= over;
+    rest.rows -= parts.front().rows;
+  }
+  return parts;
 }
 
 Bytes tile_bytes(const FusedView& view, std::int64_t rows, std::int64_t tiles) {

@@ -10,7 +10,7 @@
 
 namespace weft::model {
 
-/// Bytes that every tile of a part stores over a route.
+/// Bytes that every tile of a part stores, or loads, over a route.
 struct TileStore {
   sim::RouteId route;
   Bytes bytes;
@@ -23,6 +23,7 @@ struct ProductPart {
   std::vector<sim::SignalPost> posts{};
   bool posts_per_tile = false;
   std::vector<TileStore> stores{};
+  std::vector<TileStore> loads{};
 };
 
 struct ProductShape {
@@ -57,6 +58,12 @@ void launch_rows(GraphWriter& graph, int rank, std::string_view label, const Pro
 /// Adds the parts as ranges of the kernel's last role.
 void write_parts(GraphWriter& graph, int rank, const GemmCost& cost,
                  const std::vector<ProductPart>& parts, sim::KernelWriter& kernel);
+
+/// The part with so many bytes over a route in all: its tiles carry as much each, but where that is no whole number
+/// some go first with a byte more. `way` is ProductPart::stores or loads.
+[[nodiscard]] std::vector<ProductPart> carrying(const ProductPart& part, sim::RouteId route,
+                                                Bytes bytes,
+                                                std::vector<TileStore> ProductPart::*way);
 
 /// Bytes of one of `tiles` tiles that store `rows` rows of the output, rounded up.
 [[nodiscard]] Bytes tile_bytes(const FusedView& view, std::int64_t rows, std::int64_t tiles);

@@ -64,6 +64,19 @@ CollectiveProblem problem_of(const BoundaryCollective& collective, const Site& s
   return problem;
 }
 
+bool reach_peers(const Site& site) {
+  const auto& ranks = site.built.machine.ranks;
+  const bool apart = std::any_of(ranks.begin(), ranks.end(), [&](const sim::Rank& rank) {
+    return rank.device != ranks.front().device;
+  });
+  if (!apart || site.group.ranks_per_node() < 2) return true;
+  const auto priced = [](const auto& copies) {
+    return std::any_of(copies.begin(), copies.end(),
+                       [](const auto& each) { return each.path == CopyPath::to_peer; });
+  };
+  return priced(site.profile.copy_engines) || priced(site.profile.sm_copies);
+}
+
 std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& site,
                                         const Knobs& knobs) {
   std::vector<std::string> refusals;
@@ -78,6 +91,7 @@ std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& si
     refusals.push_back(fmt::format("the collective joins {} ranks and the site has {}",
                                    view.collective.group, site.ranks()));
   }
+  if (!reach_peers(site)) return {no_peer_access};
   const std::string& transport = knobs.text("transport");
   if (transport == "copy_engine" || transport == "switch") {
     if (site.group.nodes > 1) {

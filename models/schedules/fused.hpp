@@ -46,6 +46,15 @@ struct FusedView {
   [[nodiscard]] Bytes message(const ChunkPlan& plan, int chunk) const;
 };
 
+/// Whether the ranks' GPUs reach each other's memory: a profile that was measured without peer access has no costs of
+/// copies between peers. Ranks of one GPU, and one beside host memory, need none.
+[[nodiscard]] bool reach_peers(const Site& site);
+/// The rule where they do not.
+inline constexpr const char* no_peer_access =
+    "its copies go straight to peers' memory, and these GPUs have no peer access: what they "
+    "exchange goes through host "
+    "memory, by NCCL alone";
+
 /// Rules that both fused schedules state: a pair to fuse, ranks to talk to, no more chunks than rows, and the
 /// transport's own needs.
 [[nodiscard]] std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& site,

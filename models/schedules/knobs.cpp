@@ -85,7 +85,8 @@ std::vector<std::string> faults_of(const Knobs& knobs, const std::vector<KnobSpe
                             names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
       continue;
     }
-    if (!spec->open.empty() && std::holds_alternative<std::string>(value)) continue;
+    // An open knob takes any value of its kind that the schedule's rules take.
+    if (!spec->open.empty() && value.index() == spec->default_value.index()) continue;
     if (std::find(spec->values.begin(), spec->values.end(), value) == spec->values.end()) {
       std::vector<std::string> legal;
       for (const KnobValue& each : spec->values) legal.push_back(to_text(each));

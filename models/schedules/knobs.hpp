@@ -26,7 +26,7 @@ struct KnobSpec {
   KnobValue default_value;
   std::string system_name{};  ///< what the real system calls it; empty: it has no name there
   std::string
-      open{};  ///< not empty: names beyond `values` are legal too where the schedule's rules take them; says what
+      open{};  ///< not empty: others than `values` are legal too where the schedule's rules take them; says what
   friend bool operator==(const KnobSpec&, const KnobSpec&) = default;
 };
 

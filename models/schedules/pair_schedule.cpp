@@ -16,6 +16,17 @@ void require(Rules& broken, bool holds, std::string rule) {
   if (!holds) broken.push_back(std::move(rule));
 }
 
+void require_alignment(Rules& broken, const FusedView& view, std::string_view what) {
+  constexpr std::int64_t piece_bits = 16 * 8;
+  const std::int64_t k = piece_bits / bits_of(view.work.x.element),
+                     n = piece_bits / bits_of(view.work.y.element);
+  require(
+      broken, view.work.rank.k % k == 0 && view.work.rank.n % n == 0,
+      fmt::format("{} moves pieces of 16 bytes: K must divide by {} and N by {}, and they are {} "
+                  "and {}",
+                  what, k, n, view.work.rank.k, view.work.rank.n));
+}
+
 bool PairSchedule::runs_on(std::string_view architecture) const {
   return architecture.starts_with("sm_");
 }
@@ -39,6 +50,7 @@ std::vector<std::string> PairSchedule::refusals(const Boundary& boundary, const 
   require(broken, view.collective.group == site.ranks(),
           fmt::format("the collective joins {} ranks and the site has {}", view.collective.group,
                       site.ranks()));
+  require(broken, !addresses_peers() || reach_peers(site), no_peer_access);
   const std::vector<CollectiveOp> able = fuses();
   std::vector<std::string_view> names;
   for (const CollectiveOp op : able) names.push_back(name_of(op));

@@ -20,6 +20,10 @@ using Rules = std::vector<std::string>;
 /// Adds the rule unless it holds.
 void require(Rules& broken, bool holds, std::string rule);
 
+/// Adds a rule unless the rows of the product's operands and result are whole pieces of 16 bytes, which is what its
+/// copies into shared memory move: `what` are these copies.
+void require_alignment(Rules& broken, const FusedView& view, std::string_view what);
+
 class PairSchedule : public Schedule {
  public:
   [[nodiscard]] std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
@@ -42,6 +46,8 @@ class PairSchedule : public Schedule {
   [[nodiscard]] virtual std::vector<CollectiveOp> fuses() const = 0;
   /// Whether it runs on this architecture; "sm_90", ...
   [[nodiscard]] virtual bool runs_on(std::string_view architecture) const;
+  /// Whether it addresses its peers' memory itself.
+  [[nodiscard]] virtual bool addresses_peers() const { return true; }
   /// The system's own rules on top of that; the pair is one that it fuses.
   virtual void rules(const FusedView& view, const Knobs& knobs, const Site& site,
                      Rules& broken) const = 0;

@@ -40,7 +40,7 @@ class CutlassDistributedGemm final : public PairSchedule {
         .resources = "one copy engine (all-gather); products on all SMs",
         .buffers = "a shard of every peer (all-gather) or a sum of each stage (reduce-scatter)",
         .rules = {"Hopper or later", "every pair of ranks joined by NVLink",
-                  "M divides by the ranks"}};
+                  "M divides by the ranks", "K and N in pieces of 16 bytes"}};
     return info;
   }
 
@@ -54,6 +54,7 @@ class CutlassDistributedGemm final : public PairSchedule {
                         site.profile.gpu.architecture));
     require(broken, nvlink_domain(site),
             "it needs any-to-any NVLink between the ranks of one node");
+    require_alignment(broken, view, "TMA");
     require(broken, view.collective.extent.rows % view.collective.group == 0,
             fmt::format("a stage is M / TP rows, and {} rows do not divide by {}",
                         view.collective.extent.rows, view.collective.group));
@@ -117,12 +118,13 @@ class CutlassDistributedGemm final : public PairSchedule {
     if (!view.gathers && stage + 1 < graph.ranks()) {
       part.posts = {add_one(flags[index + 1][static_cast<std::size_t>(graph.peer(rank, 1))])};
     }
-    sim::KernelWriter kernel = write_flagged(graph, rank, label, {}, cost, {part});
+    std::vector<ProductPart> parts = {part};
     if (!view.gathers && stage > 0) {
       // The sum so far, read from the rank before: the C operand of every tile.
-      kernel.route(graph.route(graph.peer(rank, -1), rank),
-                   tile_bytes(view, part.rows, part.tiles));
+      parts = carrying(part, graph.route(graph.peer(rank, -1), rank), graph.shard_bytes(owner),
+                       &ProductPart::loads);
     }
+    const sim::KernelWriter kernel = write_flagged(graph, rank, label, {}, cost, parts);
     program.tag(rank, stage, sim::Purpose::compute);
     sim::CallWriter& host = program.host(rank).labelled(label);
     if (stage == 0) {

@@ -71,7 +71,7 @@ class FlashOverlap final : public PairSchedule {
             "the product's CTAs leave their SMs tile by tile, and NCCL's channels take those that "
             "they need; its tuner counts on two",
         .buffers = "the product's output in the order of its groups",
-        .rules = {"Ampere or Ada (sm_80, 86, 89)", "M and N divide by 128",
+        .rules = {"Ampere or Ada (sm_80, 86, 89)", "M and N divide by 128, K by 8",
                   "the groups' waves sum to ceil(tiles / (SMs - 2))"}};
     return info;
   }
@@ -104,6 +104,7 @@ class FlashOverlap final : public PairSchedule {
   std::vector<CollectiveOp> fuses() const override {
     return {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter};
   }
+  bool addresses_peers() const override { return false; }
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
     const int number = architecture_number(site);
@@ -113,6 +114,7 @@ class FlashOverlap final : public PairSchedule {
     const std::int64_t m = view.work.rank.m, n = view.work.rank.n;
     require(broken, m % alignment == 0 && n % alignment == 0,
             fmt::format("M and N must divide by 128, and are {} and {}", m, n));
+    require_alignment(broken, view, "cp.async");
     if (!broken.empty() || knobs.text("groups") == "auto") return;
     const auto waves = listed_waves(knobs.text("groups"));
     std::int64_t sum = 0;

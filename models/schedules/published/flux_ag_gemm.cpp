@@ -51,7 +51,7 @@ class FluxAgGemm final : public PairSchedule {
         .resources = "one copy engine; the product on all SMs",
         .buffers = "the gathered matrix in symmetric memory, 64 flags",
         .rules = {"at most 8 ranks of one node", "rows divide by the ranks",
-                  "ring2d needs two halves of at least 2 ranks"}};
+                  "K and N in pieces of 16 bytes", "ring2d needs two halves of at least 2 ranks"}};
     return info;
   }
   Knobs normalised(const Boundary&, const Knobs& knobs, const Site& site) const override {
@@ -73,6 +73,7 @@ class FluxAgGemm final : public PairSchedule {
     require(broken, view.collective.extent.rows % ranks == 0,
             fmt::format("a chunk is M / ranks rows, and {} rows do not divide by {}",
                         view.collective.extent.rows, ranks));
+    require_alignment(broken, view, architecture_number(site) >= 90 ? "TMA" : "cp.async");
     require(broken, mode_of(knobs, site) != "ring2d" || (ranks % 2 == 0 && ranks >= 4),
             fmt::format("ring2d needs two halves of at least 2 ranks, and there are {}", ranks));
   }

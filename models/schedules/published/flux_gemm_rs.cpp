@@ -7,7 +7,9 @@
 // kernel adds them at the end. A tile is fetched in parts of the epilogue's tile, 128 x 32, one at a time (the DMA has
 // one stage): a part is asked for and comes, 64 bytes a row, and only when one warp has passed it on is the next asked
 // for. The CTAs of a wave go in step, so that the link rests while they ask.
-// Ampere and Ada, NVLink: the epilogue stores each tile straight into its owner's slots; a kernel adds them.
+// Rows of a rank that are no whole tiles are padded first: the input is copied, and the rest is done for padding, too.
+// Ampere and Ada, NVLink: the epilogue stores each tile straight into its owner's slots; a kernel adds them. With
+// fuse_reduction (fp16 only) it adds them there.
 // PCIe: partial sums go round a ring by copy engine, a kernel of few CTAs adds each to the rank's own.
 #include <algorithm>
 #include <memory>
@@ -28,8 +30,6 @@ constexpr int most_reducing_ranks = 8;
 
 // What is fetched at a time: CUTLASS's epilogue tile of cooperative kernels (sm90_builder.inl).
 constexpr std::int64_t part_rows = 128, part_columns = 32;
-// FLUX's usual tile, named where no tile of the table suits.
-constexpr std::int64_t usual_tile_m = 128, usual_tile_n = 256;
 
 // A packet of NVLink is a header of 16 bytes and at most 256 of data (D. Foley and J. Danskin, IEEE Micro 37(2), 2017).
 // A read is a request one way and an answer the other; where all ranks read, a port carries both.
@@ -40,22 +40,31 @@ bool hopper(const Site& site) {
   return architecture_number(site) >= 90;
 }
 
-// Rows of a rank and columns are whole numbers of tiles: the least cost of those of our table that suit; none: no tile.
+// Rows of a rank as its kernel sees them: on Hopper they are padded to whole tiles (pad_m_to_TPxTile).
+std::int64_t padded_rows(const FusedView& view, const GemmCost& cost) {
+  return divide_up(view.work.rank.m / view.collective.group, cost.kernel.tile_m) *
+         cost.kernel.tile_m;
+}
+
+// Rows of a rank (before Hopper) and columns are whole numbers of tiles: the least cost of those of our table that
+// suit; none: no tile.
 std::optional<GemmCost> cost_of(const FusedView& view, const Site& site, int rank = 0) {
-  const std::int64_t rows = view.work.rank.m / view.collective.group;
-  const auto suits = [&](const GemmTile& tile) {
-    return view.work.rank.m % view.collective.group == 0 && rows % tile.tile_m == 0 &&
-           view.work.rank.n % tile.tile_n == 0;
-  };
+  const std::int64_t ranks = view.collective.group, rows = view.work.rank.m / ranks;
+  if (view.work.rank.m % ranks != 0) return std::nullopt;
   if (!hopper(site)) {
     const GemmCost cost = flagged_cost(view, site, 0, rank);
-    return suits(cost.kernel) ? std::optional(cost) : std::nullopt;
+    const bool whole = rows % cost.kernel.tile_m == 0 && view.work.rank.n % cost.kernel.tile_n == 0;
+    return whole ? std::optional(cost) : std::nullopt;
   }
-  const GemmProblem problem{view.work.rank.m,    view.work.rank.n,    view.work.rank.k,
-                            view.work.x.element, view.work.y.element, GemmLibrary::ours};
   std::optional<GemmCost> best;
-  for (const GemmTile& tile : gemm_tiles(site.profile, problem.library)) {
-    if (!suits(tile)) continue;
+  for (const GemmTile& tile : gemm_tiles(site.profile, GemmLibrary::ours)) {
+    if (view.work.rank.n % tile.tile_n != 0) continue;
+    const GemmProblem problem{divide_up(rows, tile.tile_m) * tile.tile_m * ranks,
+                              view.work.rank.n,
+                              view.work.rank.k,
+                              view.work.x.element,
+                              view.work.y.element,
+                              GemmLibrary::ours};
     const GemmCost cost = gemm_cost(site.profile, problem, site.sms(rank), tile);
     if (!best || cost.time < best->time) best = cost;
   }
@@ -116,13 +125,14 @@ class FluxGemmRs final : public PairSchedule {
             "warps of the product's own CTAs; on PCIe a copy engine and a kernel that adds",
         .buffers = "the product's output and a slot for every rank in symmetric memory",
         .rules = {"at most 8 ranks of one node, a power of two of them",
-                  "M divides by tile_M x ranks", "N divides by tile_N",
+                  "M divides by tile_M x ranks; Hopper: by the ranks, and is padded to tiles",
+                  "N divides by tile_N", "K and N in pieces of 16 bytes",
                   "fused reduction of bf16 needs Hopper"}};
     return info;
   }
   Knobs normalised(const Boundary&, const Knobs& knobs, const Site& site) const override {
     Knobs result = knobs;
-    if (!nvlink_domain(site) || !hopper(site)) result.set("fuse_reduction", std::int64_t{0});
+    if (!nvlink_domain(site)) result.set("fuse_reduction", std::int64_t{0});
     return result;
   }
 
@@ -138,12 +148,26 @@ class FluxGemmRs final : public PairSchedule {
                     "are {} on {}",
                     most_reducing_ranks, ranks, site.group.nodes));
     if (!broken.empty()) return;
+    require_alignment(broken, view, hopper(site) ? "TMA" : "cp.async");
+    const std::int64_t m = view.work.rank.m, n = view.work.rank.n;
+    if (hopper(site)) {
+      require(broken, m % ranks == 0,
+              fmt::format("M must divide by the ranks, and {} rows do not by {}", m, ranks));
+    } else {
+      const GemmTile tile = flagged_cost(view, site).kernel;
+      require(broken, m % (tile.tile_m * ranks) == 0,
+              fmt::format("M must divide by tile_M x ranks = {} x {}, and is {}", tile.tile_m,
+                          ranks, m));
+      require(broken, n % tile.tile_n == 0,
+              fmt::format("N must divide by tile_N = {}, and is {}", tile.tile_n, n));
+    }
+    if (!broken.empty()) return;
     require(broken, cost_of(view, site).has_value(),
-            fmt::format("M must divide by tile_M x ranks = {} x {} and N by tile_N = {}, and they "
-                        "are {} and {}",
-                        usual_tile_m, ranks, usual_tile_n, view.work.rank.m, view.work.rank.n));
-    require(broken, knobs.count("fuse_reduction") == 0 || hopper(site),
-            "a fused reduction of bf16 needs the bulk adds of sm_90");
+            fmt::format("N must divide by the tile_N of a kernel, and is {}", n));
+    require(
+        broken,
+        knobs.count("fuse_reduction") == 0 || hopper(site) || view.work.y.element != DType::bf16,
+        "a fused reduction of bf16 needs the bulk adds of sm_90");
   }
 
   std::vector<Transfer> moves(const FusedView& view, const Knobs&,
@@ -160,7 +184,7 @@ class FluxGemmRs final : public PairSchedule {
     } else if (hopper(program.site())) {
       fetch(graph, label, knobs.count("fuse_reduction") == 1);
     } else {
-      push(graph, label);
+      push(graph, label, knobs.count("fuse_reduction") == 1);
     }
   }
 
@@ -191,6 +215,15 @@ class FluxGemmRs final : public PairSchedule {
       const GemmCost cost = *cost_of(view, program.site(), rank);
       const std::int64_t block = cost.tiles / ranks,
                          wave = std::max<std::int64_t>(1, cost.resident);
+      // Rows that only fill up tiles are multiplied, stored and fetched like the others.
+      const std::int64_t rows = padded_rows(view, cost);
+      if (rows != graph.shard_rows(rank)) {
+        program.tag(rank, 0, sim::Purpose::compute);
+        program.memory_kernel(
+            rank, graph.compute(rank), "pad",
+            bytes_of(view.work.x, (graph.shard_rows(rank) + rows) * ranks * view.work.rank.k),
+            sim::Purpose::compute);
+      }
       std::vector<ProductPart> parts;
       for (int step = 1; step <= ranks; ++step) {
         const int t = step % ranks;  // its own block comes last
@@ -207,7 +240,7 @@ class FluxGemmRs final : public PairSchedule {
       sim::KernelWriter kernel = write_flagged(graph, rank, label, shape, cost, parts);
       kernel.warp_group(sim::Purpose::communication, sim::TileOrder::static_shares, "fetch")
           .spin(10);
-      const Bytes bytes = tile_bytes(view, graph.shard_rows(rank), block);
+      const Bytes bytes = tile_bytes(view, rows, block);
       const Fetch each = fetch_of(view, program.site(), bytes, wave);
       for (int step = 1; step < ranks; ++step) {
         const int peer = rank ^ step;
@@ -228,7 +261,8 @@ class FluxGemmRs final : public PairSchedule {
     }
   }
 
-  static void push(GraphWriter& graph, std::string_view label) {
+  // With a fused reduction a tile is added at its owner as it is stored; else it lands in a slot.
+  static void push(GraphWriter& graph, std::string_view label, bool fused) {
     const int ranks = graph.ranks();
     const RankSignals done = graph.signals();
     for (int rank = 0; rank < ranks; ++rank) {
@@ -247,6 +281,7 @@ class FluxGemmRs final : public PairSchedule {
       const sim::KernelWriter kernel = write_flagged(graph, rank, label, shape, cost, parts);
       launch_product(graph, rank, label, kernel.id());
       graph.barrier(rank, graph.compute(rank), done, ranks - 1);
+      if (fused) continue;
       graph.add(rank, graph.compute(rank), graph.shard_bytes(rank) * (ranks + 1), ranks - 1);
     }
   }

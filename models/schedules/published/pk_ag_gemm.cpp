@@ -29,11 +29,13 @@ class PkAgGemm final : public PkSwitchKernel {
         .edges = "a barrier a block of rows that the sender raises on all ranks through the switch",
         .resources = "num_comm_sms SMs and the switch's multicast; the product on the other SMs",
         .buffers = "the gathered matrix in multicast memory",
-        .rules = {"8 ranks of one NVSwitch node", "Hopper", "M divides by tile x ranks"}};
+        .rules = {"8 ranks of one NVSwitch node", "Hopper",
+                  "M divides by 256 x ranks, N by 256, K by 256"}};
     return info;
   }
 
  protected:
+  std::int64_t rows_divide_by() const override { return block_rows * pk_ranks; }
   std::vector<CollectiveOp> fuses() const override { return {CollectiveOp::all_gather}; }
   void emit(const FusedView& view, const Knobs& knobs, std::string_view label,
             LayerProgram& program) const override {
@@ -59,7 +61,7 @@ class PkAgGemm final : public PkSwitchKernel {
           parts.push_back({rows(block), 0, {{flag(graph.peer(rank, step), block, rank), 1, 0}}});
         }
       }
-      const GemmCost cost = flagged_cost(view, program.site(), comm_sms, rank);
+      const GemmCost cost = pk_cost(view, program.site(), comm_sms, rank);
       sim::KernelWriter kernel = begin(graph, label, cost, comm_sms);
       kernel.role(sim::Purpose::communication, sim::TileOrder::static_shares, comm_sms,
                   "multicast");

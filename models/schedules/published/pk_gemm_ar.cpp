@@ -26,18 +26,20 @@ class PkGemmAr final : public PkSwitchKernel {
         .edges = "a counter a run of tiles at its owner, raised by all 8 ranks",
         .resources = "num_comm_sms SMs and the switch's reduction and multicast",
         .buffers = "the product's output in multicast memory",
-        .rules = {"8 ranks of one NVSwitch node", "Hopper", "M divides by tile x ranks"}};
+        .rules = {"8 ranks of one NVSwitch node", "Hopper",
+                  "M divides by 128, N by 256, K by 256"}};
     return info;
   }
 
  protected:
+  std::int64_t rows_divide_by() const override { return pk_tile_rows; }
   std::vector<CollectiveOp> fuses() const override { return {CollectiveOp::all_reduce}; }
   // Tiles are followed a wave of the product at a time: an eighth of each wave belongs to each rank.
   void emit(const FusedView& view, const Knobs& knobs, std::string_view label,
             LayerProgram& program) const override {
     GraphWriter graph(view, label, program);
     const int ranks = graph.ranks(), reducers = senders(knobs);
-    const GemmCost first = flagged_cost(view, program.site(), reducers);
+    const GemmCost first = pk_cost(view, program.site(), reducers);
     const std::int64_t wave = std::max<std::int64_t>(ranks, first.resident);
     const std::int64_t waves = divide_up(first.tiles, wave);
     std::vector<RankSignals> counts;  // [wave][owner]
@@ -47,7 +49,7 @@ class PkGemmAr final : public PkSwitchKernel {
       const auto at = static_cast<std::size_t>(rank);
       const sim::StreamId main = graph.compute(rank);
       graph.join(rank, main, graph.communication(rank));
-      const GemmCost cost = flagged_cost(view, program.site(), reducers, rank);
+      const GemmCost cost = pk_cost(view, program.site(), reducers, rank);
       std::vector<ProductPart> parts;
       for (std::int64_t i = 0; i < waves; ++i) {
         ProductPart part;

@@ -24,14 +24,15 @@ class PkGemmRs final : public PairSchedule {
         .edges = "none but a barrier kernel of all ranks at the end",
         .resources = "the product on all SMs; adds of its epilogue over the links",
         .buffers = "none: sums are made in place, rounded to bf16 at every add",
-        .rules = {"8 ranks of one NVSwitch node", "Hopper", "M divides by tile x ranks"}};
+        .rules = {"8 ranks of one NVSwitch node", "Hopper",
+                  "M divides by 128 x ranks, N by 256, K by 256"}};
     return info;
   }
 
  protected:
   std::vector<CollectiveOp> fuses() const override { return {CollectiveOp::reduce_scatter}; }
   void rules(const FusedView& view, const Knobs&, const Site& site, Rules& broken) const override {
-    pk_rules(view, site, 0, broken);
+    pk_rules(view, site, pk_tile_rows * pk_ranks, broken);
   }
   void emit(const FusedView& view, const Knobs&, std::string_view label,
             LayerProgram& program) const override {
@@ -42,7 +43,7 @@ class PkGemmRs final : public PairSchedule {
       graph.join(rank, main, graph.communication(rank));
       // Outputs are cleared before anyone adds to them.
       graph.barrier(rank, main, ready);
-      const GemmCost cost = flagged_cost(view, program.site(), 0, rank);
+      const GemmCost cost = pk_cost(view, program.site(), 0, rank);
       std::vector<ProductPart> parts;
       for (int step = 1; step <= graph.ranks(); ++step)
         parts.push_back({graph.shard_rows(graph.peer(rank, step))});
@@ -58,7 +59,7 @@ class PkGemmRs final : public PairSchedule {
     }
   }
   Duration compute_bound(const FusedView& view, const Knobs&, const Site& site) const override {
-    return flagged_work(view, site);
+    return pk_work(view, site);
   }
 };
 

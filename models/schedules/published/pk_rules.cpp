@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/schedules/published/pk_rules.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,8 +10,31 @@
 
 namespace weft::model {
 
-void pk_rules(const FusedView& view, const Site& site, int margin, Rules& broken) {
-  require(broken, view.collective.group == 8 && site.group.nodes == 1,
+namespace {
+
+constexpr std::int64_t tile_columns = 256;  // COL_BLOCK
+constexpr std::int64_t k_step = 64;         // RED_BLOCK
+constexpr std::int64_t stages = 4;          // PIPELINE_STAGES
+constexpr std::int64_t threads = 3 * 128;   // two consumer warp groups and a producer
+constexpr std::int64_t registers = 65536 / threads / 8 * 8;  // 40 and 232: a whole SM
+constexpr Bytes shared_memory = Bytes::from(227 * 1024);     // MAX_SHARED_MEMORY
+
+GemmTile tile_of_kernels() {
+  GemmTile tile;
+  tile.tile_m = pk_tile_rows;
+  tile.tile_n = tile_columns;
+  tile.tile_k = k_step;
+  tile.stages = stages;
+  tile.threads = threads;
+  tile.registers_per_thread = registers;
+  tile.shared_memory = shared_memory;
+  return tile;
+}
+
+}  // namespace
+
+void pk_rules(const FusedView& view, const Site& site, std::int64_t rows, Rules& broken) {
+  require(broken, view.collective.group == pk_ranks && site.group.nodes == 1,
           fmt::format(
               "the kernels are compiled for NUM_DEVICES = 8 of one node, and these are {} on {}",
               view.collective.group, site.group.nodes));
@@ -19,13 +43,27 @@ void pk_rules(const FusedView& view, const Site& site, int margin, Rules& broken
   require(broken, architecture_number(site) == 90,
           fmt::format("the kernels are for Hopper (sm_90a), and this is {}",
                       site.profile.gpu.architecture));
-  if (!broken.empty()) return;
-  const GemmTile tile = flagged_cost(view, site, margin).kernel;
-  require(broken,
-          rows_of_owner(view, 0).rows() % tile.tile_m == 0 &&
-              view.collective.extent.rows % view.collective.group == 0,
-          fmt::format("rows of a rank must be whole tiles of {}: M divides by tile x ranks",
-                      tile.tile_m));
+  require(broken, view.work.x.element == DType::bf16 && view.work.y.element == DType::bf16,
+          fmt::format("the kernels multiply bf16, and this is {}", name_of(view.work.x.element)));
+  const MatmulShape& shape = view.work.rank;
+  require(broken, shape.m % rows == 0,
+          fmt::format("M must divide by {} (ROW_BLOCK x NUM_DEVICES), and is {}", rows, shape.m));
+  require(broken, shape.n % tile_columns == 0 && shape.k % (stages * k_step) == 0,
+          fmt::format("N must divide by COL_BLOCK = {} and K by four RED_BLOCKs = {}, and they are "
+                      "{} and {}",
+                      tile_columns, stages * k_step, shape.n, shape.k));
+}
+
+GemmCost pk_cost(const FusedView& view, const Site& site, int margin, int rank) {
+  const GemmProblem problem{view.work.rank.m,    view.work.rank.n,    view.work.rank.k,
+                            view.work.x.element, view.work.y.element, GemmLibrary::ours};
+  return gemm_cost(site.profile, problem, site.sms(rank, margin), tile_of_kernels());
+}
+
+Duration pk_work(const FusedView& view, const Site& site, int margin) {
+  const GemmCost cost = pk_cost(view, site, margin);
+  const std::int64_t at_once = std::max<std::int64_t>({1, cost.resident, site.sms(0).sms()});
+  return Duration::from_ps(narrow(Int128{cost.tile_time().ps()} * cost.tiles / at_once));
 }
 
 KnobSpec PkSwitchKernel::comm_sms(std::string meaning, std::vector<KnobValue> counts,
@@ -37,9 +75,9 @@ int PkSwitchKernel::senders(const Knobs& knobs) {
   return static_cast<int>(knobs.count("num_comm_sms"));
 }
 
-void PkSwitchKernel::rules(const FusedView& view, const Knobs& knobs, const Site& site,
+void PkSwitchKernel::rules(const FusedView& view, const Knobs&, const Site& site,
                            Rules& broken) const {
-  pk_rules(view, site, senders(knobs), broken);
+  pk_rules(view, site, rows_divide_by(), broken);
 }
 
 std::vector<Transfer> PkSwitchKernel::moves(const FusedView& view, const Knobs&,
@@ -50,7 +88,7 @@ std::vector<Transfer> PkSwitchKernel::moves(const FusedView& view, const Knobs&,
 
 Duration PkSwitchKernel::compute_bound(const FusedView& view, const Knobs& knobs,
                                        const Site& site) const {
-  return flagged_work(view, site, senders(knobs));
+  return pk_work(view, site, senders(knobs));
 }
 
 sim::KernelWriter PkSwitchKernel::begin(GraphWriter& graph, std::string_view label,

@@ -14,8 +14,16 @@ namespace weft::model {
 inline constexpr std::string_view pk_citation =
     "HazyResearch/ThunderKittens at 0b55588: kernels/parallel; arXiv 2511.13940";
 
-/// NUM_DEVICES = 8, a switch that multicasts, Hopper, whole tiles for each rank.
-void pk_rules(const FusedView& view, const Site& site, int margin, Rules& broken);
+/// NUM_DEVICES = 8, a switch that multicasts, Hopper, and M, N and K that are whole numbers of blocks: M of `rows`.
+void pk_rules(const FusedView& view, const Site& site, std::int64_t rows, Rules& broken);
+
+/// Their one tile: 128 x 256 in steps of 64 of K.
+inline constexpr std::int64_t pk_tile_rows = 128, pk_ranks = 8;
+
+/// What the product costs with that tile on all SMs but a margin; and the time that its tiles cannot be done in.
+[[nodiscard]] GemmCost pk_cost(const FusedView& view, const Site& site, int margin = 0,
+                               int rank = 0);
+[[nodiscard]] Duration pk_work(const FusedView& view, const Site& site, int margin = 0);
 
 /// A kernel whose grid is num_comm_sms CTAs that communicate through the switch, and the product's.
 class PkSwitchKernel : public PairSchedule {
@@ -24,6 +32,8 @@ class PkSwitchKernel : public PairSchedule {
   [[nodiscard]] static KnobSpec comm_sms(std::string meaning, std::vector<KnobValue> counts,
                                          std::int64_t usual);
   [[nodiscard]] static int senders(const Knobs& knobs);
+  /// What M must divide by.
+  [[nodiscard]] virtual std::int64_t rows_divide_by() const = 0;
 
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override;

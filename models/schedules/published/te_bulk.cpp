@@ -13,6 +13,7 @@
 #include "models/schedules/published/te_rules.hpp"
 #include "models/schedules/registry.hpp"
 #include "models/schedules/whole_schedule.hpp"
+#include "sim/units/check.hpp"
 
 namespace weft::model {
 namespace {
@@ -26,11 +27,9 @@ class TeBulk final : public WholeSchedule {
         .system = "Transformer Engine",
         .summary = "a whole all-gather or reduce-scatter beside a product that does not need it",
         .citation = std::string(te_citation) + "; NVIDIA/TransformerEngine pull request 1308",
-        .knobs = {{"num_sm",
-                   "CTAs of the collective",
-                   {int64_t{2}, int64_t{8}, int64_t{16}, int64_t{32}},
-                   int64_t{16},
-                   "num_sm"},
+        .knobs = {te_num_sm("CTAs of the collective",
+                            {int64_t{2}, int64_t{8}, int64_t{16}, int64_t{32}}),
+                  te_cga_size(),
                   {"set_sm_margin",
                    "1: products leave num_sm SMs free",
                    {int64_t{1}, int64_t{0}},
@@ -69,6 +68,7 @@ class TeBulk final : public WholeSchedule {
         "needs what is communicated");
     require(broken, nvlink_domain(site),
             "userbuffers are peers of one NVLink domain: tensor parallelism must lie inside it");
+    te_ctas(knobs, broken);
     const std::string& architecture = site.profile.gpu.architecture;
     require(broken, knobs.count("launch_completion_event") == 0 || architecture_number(site) >= 90,
             fmt::format("a launch completion event needs Hopper or later, and this is {}",
@@ -90,6 +90,15 @@ class TeBulk final : public WholeSchedule {
     if (!cost)
       why = "userbuffers reach only peers of one node: tensor parallelism must lie inside it";
     return cost;
+  }
+  void launch(const BoundaryCollective& collective, const Knobs& knobs,
+              const std::vector<sim::StreamId>& streams, const std::vector<sim::EventId>& resident,
+              LayerProgram& program) const override {
+    std::string why;
+    const auto cost = carry(collective, knobs, program.site(), why);
+    WEFT_CHECK(cost.has_value(), "te.bulk: {}", why);
+    program.collective(*cost, collective.message, collective.name, streams, resident,
+                       te_cluster(knobs, cost->ctas));
   }
 };
 

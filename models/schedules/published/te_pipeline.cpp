@@ -32,16 +32,9 @@ class TePipeline final : public PairSchedule {
               {int64_t{2}, int64_t{4}, int64_t{8}},
               int64_t{4},
               "num_splits"},
-             {"num_sm",
-              "CTAs of the reduce-scatter of every part but the last",
-              {int64_t{4}, int64_t{16}, int64_t{32}},
-              int64_t{16},
-              "num_sm"},
-             {"cga_size",
-              "CTAs of the reduce-scatter that must start together in one GPC",
-              {int64_t{2}},
-              int64_t{2},
-              "cga_size"},
+             te_num_sm("CTAs of the reduce-scatter of every part but the last",
+                       {int64_t{4}, int64_t{16}, int64_t{32}}),
+             te_cga_size(),
              {"set_sm_margin",
               "1: products leave num_sm SMs free",
               {int64_t{1}, int64_t{0}},
@@ -71,6 +64,7 @@ class TePipeline final : public PairSchedule {
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
     te_rules(view, site, broken);
+    te_ctas(knobs, broken);
     require(
         broken, view.work.rank.n % knobs.count("num_splits") == 0,
         fmt::format("pipeline cuts {} output features into {} equal parts, and they do not divide",
@@ -149,9 +143,8 @@ class TePipeline final : public PairSchedule {
     const Bytes message = bytes_of(
         view.collective.format, view.collective.extent.rows * features(view, splits, part).rows());
     const CollectiveCost cost = cost_of(view, knobs, part, program.site());
-    const std::int64_t cluster = knobs.count("cga_size");
     program.collective(cost, message, view.collective.name, streams, {},
-                       cost.ctas % cluster == 0 ? static_cast<int>(cluster) : 1);
+                       te_cluster(knobs, cost.ctas));
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/schedules/published/te_rules.hpp"
 
-#include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,22 +12,11 @@ namespace weft::model {
 namespace {
 
 constexpr int compute_streams = 3;  // _NUM_MAX_UB_STREAMS
+// cuBLASLt's FP8 products: pieces of 16 bytes (cuBLAS documentation, "Tensor Core Usage" of cublasLtMatmul)
+constexpr std::int64_t fp8_alignment = 16;
 
-struct DefaultMethod {
-  std::string_view product;
-  std::string_view pass;
-  std::string_view method;
-};
-
-// base.py, initialize_ub: the methods dictionary.
-constexpr std::array default_methods = {
-    DefaultMethod{"qkv", "fprop", "ring_exchange"},  DefaultMethod{"fc1", "fprop", "ring_exchange"},
-    DefaultMethod{"proj", "dgrad", "ring_exchange"}, DefaultMethod{"fc2", "dgrad", "ring_exchange"},
-    DefaultMethod{"proj", "fprop", "pipeline"},      DefaultMethod{"fc2", "fprop", "pipeline"},
-    DefaultMethod{"qkv", "dgrad", "bulk"},           DefaultMethod{"qkv", "wgrad", "bulk"},
-    DefaultMethod{"fc1", "dgrad", "bulk"},           DefaultMethod{"fc1", "wgrad", "bulk"},
-    DefaultMethod{"proj", "wgrad", "external"},      DefaultMethod{"fc2", "wgrad", "external"},
-};
+constexpr std::int64_t most_sms = 32;  // UB_MAX_SM
+constexpr std::int64_t usual_sms = 16, usual_cga = 2;
 
 }  // namespace
 
@@ -41,6 +30,13 @@ void te_rules(const FusedView& view, const Site& site, Rules& broken) {
       broken, view.collective.extent.rows % view.collective.group == 0,
       fmt::format("sequence parallelism cuts {} tokens into {} equal parts, and they do not divide",
                   view.collective.extent.rows, view.collective.group));
+  const MatmulShape& rank = view.work.rank;
+  const DType type = view.work.x.element;
+  require(broken,
+          (type != DType::fp8_e4m3 && type != DType::fp8_e5m2) ||
+              (rank.k % fp8_alignment == 0 && rank.n % fp8_alignment == 0),
+          fmt::format("FP8 products need K and N that divide by {}, and they are {} and {}",
+                      fp8_alignment, rank.k, rank.n));
 }
 
 sim::StreamId te_compute(GraphWriter& graph, int rank, int index) {
@@ -59,11 +55,29 @@ void te_join(GraphWriter& graph, int rank) {
     graph.join(rank, graph.compute(rank), te_compute(graph, rank, i));
 }
 
-std::optional<std::string_view> te_default_method(std::string_view product, std::string_view pass) {
-  for (const DefaultMethod& each : default_methods) {
-    if (each.product == product && each.pass == pass) return each.method;
-  }
-  return std::nullopt;
+KnobSpec te_num_sm(std::string meaning, std::vector<KnobValue> counts) {
+  return {"num_sm",  std::move(meaning), std::move(counts),
+          usual_sms, "num_sm",           "any other count from 1 to 32"};
+}
+
+// Searched at its default alone: what clusters change is where few CTAs fit.
+KnobSpec te_cga_size() {
+  return {"cga_size",  "CTAs of the collective that must start together in one GPC",
+          {usual_cga}, usual_cga,
+          "cga_size",  "1 or 4"};
+}
+
+void te_ctas(const Knobs& knobs, Rules& broken) {
+  const std::int64_t sms = knobs.count("num_sm"), cga = knobs.count("cga_size");
+  require(broken, sms >= 1 && sms <= most_sms,
+          fmt::format("num_sm is between 1 and UB_MAX_SM = {}, and not {}", most_sms, sms));
+  require(broken, cga == 1 || cga == 2 || cga == 4,
+          fmt::format("cga_size is 1, 2 or 4, and not {}", cga));
+}
+
+int te_cluster(const Knobs& knobs, std::int64_t ctas) {
+  const std::int64_t cga = knobs.count("cga_size");
+  return ctas % cga == 0 ? static_cast<int>(cga) : 1;
 }
 
 }  // namespace weft::model

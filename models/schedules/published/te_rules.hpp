@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Transformer Engine's UserBuffers schedules share: their rules, their compute streams, and the method that
-// Transformer Engine takes for each product of a layer unless told otherwise.
+// What Transformer Engine's UserBuffers schedules share: their rules, their compute streams and their knobs.
 //
 // Source: NVIDIA/TransformerEngine at d0067d0, transformer_engine/pytorch/module/base.py (defaults),
 // transformer_engine/common/comm_gemm_overlap/comm_gemm_overlap.cpp (graphs).
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/schedules/graph_writer.hpp"
 #include "models/schedules/pair_schedule.hpp"
@@ -28,9 +28,12 @@ void te_rules(const FusedView& view, const Site& site, Rules& broken);
 void te_fork(GraphWriter& graph, int rank);
 void te_join(GraphWriter& graph, int rank);
 
-/// How Transformer Engine overlaps a product by default: "ring_exchange", "pipeline", "bulk" or "external".
-/// `product` is qkv, proj, fc1 or fc2; `pass` is fprop, dgrad or wgrad. None where it overlaps nothing.
-[[nodiscard]] std::optional<std::string_view> te_default_method(std::string_view product,
-                                                                std::string_view pass);
+/// num_sm and cga_size as Transformer Engine takes them, searched at these counts.
+[[nodiscard]] KnobSpec te_num_sm(std::string meaning, std::vector<KnobValue> counts);
+[[nodiscard]] KnobSpec te_cga_size();
+/// Rules on both: UB_MAX_SM, and clusters that its kernels launch.
+void te_ctas(const Knobs& knobs, Rules& broken);
+/// CTAs of a collective that must start together: cga_size, where it divides them.
+[[nodiscard]] int te_cluster(const Knobs& knobs, std::int64_t ctas);
 
 }  // namespace weft::model

@@ -173,14 +173,20 @@ class TritonGemmRs final : public PairSchedule {
   static void store_at_owners(GraphWriter& graph, const NodeGrid& grid, int rank,
                               std::string_view label, std::vector<ProductPart> parts) {
     const GemmCost cost = flagged_cost(graph.view(), graph.program().site(), 0, rank);
-    parts = tiles_of_rows(cost, graph.view().work.rank.n, std::move(parts), false);
-    for (int step = 0; step < graph.ranks() && index(step) < parts.size(); ++step) {
+    const auto blocks = tiles_of_rows(cost, graph.view().work.rank.n, std::move(parts), false);
+    std::vector<ProductPart> stored;
+    for (int step = 0; step < graph.ranks() && index(step) < blocks.size(); ++step) {
       const int owner = owner_at(grid, rank, step);
-      if (owner == rank) continue;
-      ProductPart& part = parts[index(step)];
-      part.stores = {{graph.route(rank, owner), tile_bytes(graph.view(), part.rows, part.tiles)}};
+      const ProductPart& block = blocks[index(step)];
+      if (owner == rank) {
+        stored.push_back(block);
+        continue;
+      }
+      const auto own =
+          carrying(block, graph.route(rank, owner), graph.shard_bytes(owner), &ProductPart::stores);
+      stored.insert(stored.end(), own.begin(), own.end());
     }
-    launch_product(graph, rank, label, write_flagged(graph, rank, label, {}, cost, parts).id());
+    launch_product(graph, rank, label, write_flagged(graph, rank, label, {}, cost, stored).id());
   }
 };
 

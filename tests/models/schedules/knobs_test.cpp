@@ -30,6 +30,16 @@ TEST(Knobs, NameWhatIsWrongAndWhatWouldBeRight) {
                           "knob \"transport\" cannot be tcp (legal: sm, copy_engine)"));
 }
 
+TEST(Knobs, OpenOnesTakeOtherValuesOfTheirKindAlone) {
+  std::vector<KnobSpec> open = specs();
+  open.front().open = "any other count";
+  Knobs knobs;
+  knobs.set("chunks", std::int64_t{24});
+  EXPECT_TRUE(faults_of(knobs, open).empty());
+  knobs.set("chunks", "many");
+  EXPECT_EQ(faults_of(knobs, open).size(), 1U);
+}
+
 TEST(Knobs, CombineToTheProductOfTheirValues) {
   EXPECT_EQ(all_combinations(specs()).size(), 4U);
   Knobs fixed;

@@ -39,7 +39,8 @@ const std::vector<Case>& cases() {
     std::vector<Case> made;
     for (const int ranks : {2, 4, 8}) {
       for (const BoundaryKind kind : every_boundary_kind) {
-        made.push_back({"h200x8", make_boundary(kind, {256L * ranks, 512, 512}, {}, ranks),
+        made.push_back({"h200x8",
+                        make_boundary(kind, {256L * ranks, 256L * ranks, 256L * ranks}, {}, ranks),
                         test_site("h200x8.json", ranks)});
       }
     }

@@ -13,7 +13,7 @@
 #include "models/planner/search.hpp"
 #include "models/schedules/delivery.hpp"
 #include "models/schedules/example.hpp"
-#include "models/schedules/published/te_rules.hpp"
+#include "models/schedules/fused.hpp"
 #include "models/schedules/registry.hpp"
 #include "tests/models/schedules/choices.hpp"
 #include "tests/models/schedules/sites.hpp"
@@ -165,34 +165,12 @@ TEST(TransformerEngine, AtomicGemmIsForFp8Only) {
   EXPECT_GT(time_of(choice, small, site), Duration());
 }
 
-TEST(TransformerEngine, DefaultMethodsAreThoseOfItsTable) {
-  EXPECT_EQ(te_default_method("qkv", "fprop"), "ring_exchange");
-  EXPECT_EQ(te_default_method("fc2", "fprop"), "pipeline");
-  EXPECT_EQ(te_default_method("fc1", "wgrad"), "bulk");
-  EXPECT_EQ(te_default_method("proj", "wgrad"), "external");
-  EXPECT_EQ(te_default_method("proj", "dgrad"), "ring_exchange");
-  EXPECT_EQ(te_default_method("norm", "fprop"), std::nullopt);
-}
-
 TEST(TransformerEngine, ExternalNeedsAWgradOfWhatIsGathered) {
   const Site site = test_site("h200x8.json", 8);
   const Boundary plain = boundary_of(BoundaryKind::ag_gemm, 8);
   EXPECT_THAT(refusals_of(choice_of("te.external"), plain, site), Each(HasSubstr("wgrad")));
   EXPECT_THAT(refusals_of(choice_of("te.external"), with_wgrad(plain, Relation::consumes), site),
               IsEmpty());
-}
-
-// CUDA_DEVICE_MAX_CONNECTIONS=1: launches leave one queue in their order, and a collective behind the product's own
-// launch waits for it: what was overlapped is not.
-TEST(Nccl, OneConnectionKillsOverlapOfAnotherStream) {
-  const Boundary boundary = with_wgrad(
-      make_boundary(BoundaryKind::gemm_rs, {8192, 8192, 8192}, {}, 4), Relation::independent);
-  Site site = test_site("h200x8.json", 4);
-  const ScheduleChoice choice = choice_of("nccl.stream_overlap");
-  const Duration many = time_of(choice, boundary, site);
-  for (sim::Process& process : site.built.machine.processes) process.max_connections = 1;
-  const Duration one = time_of(choice, boundary, site);
-  EXPECT_GT(one, many);
 }
 
 TEST(Nccl, CopyEnginesGatherWithoutAnyCtaAndDoNotReduce) {
