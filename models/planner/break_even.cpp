@@ -20,8 +20,8 @@
 namespace weft::model {
 namespace {
 
-// Rows and features in steps of a tile and no further than a long prefill or the widest layer; ranks one by one power.
-constexpr std::int64_t step_rows = 128;
+// Rows from one for each rank, features in steps of a tile, and no further than a long prefill or the widest layer; ranks
+// one by one power.
 constexpr std::int64_t most_tokens = 1 << 16;
 constexpr std::int64_t most_sequences = 1 << 12;  // that are decoded together
 constexpr std::int64_t step_hidden = 512;
@@ -162,10 +162,8 @@ Range range_of(const BoundaryScenario& boundary, BreakEvenAxis axis,
 Range range_of(const ModelScenario& model, BreakEvenAxis axis) {
   const std::int64_t ranks = model.layout.tp.front();
   if (axis == BreakEvenAxis::tp) return {2, model.ranks, model.ranks};
-  if (axis == BreakEvenAxis::tokens) {
-    if (model.work.phase == Phase::decode) return {ranks, most_sequences, ranks};
-    return {step_rows * ranks, most_tokens, step_rows * ranks};
-  }
+  if (axis == BreakEvenAxis::tokens)
+    return {ranks, model.work.phase == Phase::decode ? most_sequences : most_tokens, ranks};
   // Every width has whole heads for each rank and each group of queries.
   const ModelConfig config = read_hf_config(model.model).model;
   const std::int64_t heads =

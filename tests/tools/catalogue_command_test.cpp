@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands of the catalogue: compare, plan --break-even, schedules NAME, published, and other models of costs.
+#include <map>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 
@@ -108,6 +110,10 @@ TEST_F(CatalogueCommand, BreakEvenOfAModelWalksInItsLayout) {
   const Document document = Document::parse(tp.out, "out");
   EXPECT_EQ(at(document.root(), "layout").as_string(), "TP=2 SP x 2 replicas");
   EXPECT_EQ(at(document.root(), "verdicts").items().size(), 2U);  // 2 and 4
+  const Ran tokens = run("--format json plan $T/s.json --break-even tokens");
+  const Document walked = Document::parse(tokens.out, "out");
+  // As a boundary does, from one row a rank on.
+  EXPECT_EQ(at(at(walked.root(), "verdicts").items().front(), "value").as_integer(), 2);
   for (const char* axis : {"tokens", "hidden"}) {
     const Ran ran = run(std::string("plan $T/s.json --break-even ") + axis);
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -119,6 +125,25 @@ TEST_F(CatalogueCommand, BreakEvenOfAModelWalksInItsLayout) {
   const Ran pipeline = run("plan configs/scenarios/pipeline-4x3ms-2ms.json --break-even tokens");
   EXPECT_EQ(pipeline.code, 2);
   EXPECT_THAT(pipeline.err, HasSubstr("nothing to walk along"));
+}
+
+// Untold, Transformer Engine has a method for each product: a pipeline behind proj and fc2, a ring exchange before the
+// others; an all-reduce of a layout without sequence parallelism it leaves alone.
+TEST_F(CatalogueCommand, PlansAreSetBesideTheDefaultsOfTransformerEngine) {
+  write_model(R"("ranks": 4, "tokens": 2048, "layout": "tp=4 sp")");
+  const Ran ran = run("--format json plan $T/s.json --against te.defaults");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Document document = Document::parse(ran.out, "out");
+  std::map<std::string, std::string> asked;
+  for (const auto& row : at(at(document.root(), "asked"), "boundaries").items())
+    asked[at(row, "boundary").as_string()] = at(row, "asked").as_string();
+  for (const auto& [boundary, method] :
+       {std::pair("qkv", "te.ring_exchange "), std::pair("proj", "te.pipeline "),
+        std::pair("fc1", "te.ring_exchange "), std::pair("fc2", "te.pipeline ")}) {
+    EXPECT_THAT(asked[boundary], testing::StartsWith(method)) << boundary;
+  }
+  EXPECT_THAT(run("plan $T/s.json --against te.defaults").out,
+              HasSubstr("as te.defaults asks, TP=4 SP"));
 }
 
 TEST_F(CatalogueCommand, SchedulesExplainThemselvesWithATimeline) {

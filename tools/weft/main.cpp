@@ -103,8 +103,10 @@ void describe(CLI::App& app, Arguments& a) {
       ->check(CLI::Range(1, 10));
   plan->add_option("--emit", a.plan.emit,
                    "Also write the pick in another system's words: te-yaml=FILE, see weft export");
-  plan->add_option("--against", a.plan.against,
-                   "Also run the layout as these settings of Transformer Engine ask, and compare");
+  plan->add_option(
+      "--against", a.plan.against,
+      "Also run the layout as these settings of Transformer Engine ask (te.defaults: as "
+      "it overlaps untold), and compare");
   plan->add_option("--lock", a.plan.lock, "Write the picks to this file, for `weft check`");
 
   plan->add_option("--break-even", a.plan.break_even,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft plan`: layouts, schedules and knobs, ranked, with a reason for each pick.
+#include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -14,6 +17,19 @@
 #include "tools/weft/planning.hpp"
 
 namespace weft::tool {
+namespace {
+
+// Transformer Engine untold: --tp-comm-overlap without a file.
+constexpr std::string_view untold = "te.defaults";
+
+model::AskedPlan as_asked(const model::Plan& made, const std::string& settings, Context& context) {
+  if (settings != untold) return model::run_as_asked(made, overlap_file(settings, context));
+  model::TpOverlap nothing;
+  nothing.file = settings;
+  return model::run_as_asked(made, nothing);
+}
+
+}  // namespace
 
 ExitCode plan(const PlanOptions& options, Context& context) {
   const model::Scenario scenario = load_scenario(options.scenario, options.pinned, context);
@@ -32,8 +48,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
         emit_plan(made, options.emit->substr(0, equals), options.emit->substr(equals + 1), context);
   }
   std::optional<model::AskedPlan> asked;
-  if (options.against && !made.layouts.empty())
-    asked = model::run_as_asked(made, overlap_file(*options.against, context));
+  if (options.against && !made.layouts.empty()) asked = as_asked(made, *options.against, context);
   if (context.format == Format::json) {
     config::Value value = to_value(made);
     if (asked) value.set("asked", to_value(*asked));

@@ -4,6 +4,7 @@
 #include "models/import/tp_overlap.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -60,6 +61,19 @@ TEST(TpOverlap, APythonDictOfTheSame) {
   ASSERT_EQ(read.gemms.size(), 2U);
   EXPECT_EQ(gemm_of(read, "proj_fprop").use_ce, true);
   EXPECT_EQ(gemm_of(read, "qkv_fprop").set_sm_margin, false);
+}
+
+// base.py, initialize_ub: the methods that Transformer Engine takes untold.
+TEST(TpOverlap, DefaultMethodsAreThoseOfItsTable) {
+  const std::pair<UbMethod, std::vector<const char*>> table[] = {
+      {UbMethod::ring_exchange, {"qkv_fprop", "fc1_fprop", "proj_dgrad", "fc2_dgrad"}},
+      {UbMethod::pipeline, {"proj_fprop", "fc2_fprop"}},
+      {UbMethod::bulk, {"qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad"}},
+      {UbMethod::external, {"proj_wgrad", "fc2_wgrad"}}};
+  for (const auto& [method, products] : table) {
+    for (const char* product : products) EXPECT_EQ(ub_site(product)->method, method) << product;
+  }
+  EXPECT_EQ(ub_site("norm_fprop"), nullptr);
 }
 
 TEST(TpOverlap, DefaultsAndUnknownSettingsAreSaid) {
