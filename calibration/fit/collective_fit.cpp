@@ -283,6 +283,10 @@ CollectiveFit fit_collectives(const model::Profile& profile,
   constants.explain(fit.result,
                     fmt::format("{}, {} rows of power-of-four sizes", table, rows.size()));
   fit.collectives = constants_of(constants, form);
+  // A regime that the profile has from elsewhere, because no row of a table reaches it, stays as it is.
+  for (const ProtocolCosts& costs : profile.collectives) {
+    if (costs.rate.source.kind == SourceKind::published) fit.collectives.push_back(costs);
+  }
   return fit;
 }
 
