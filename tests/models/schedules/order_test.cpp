@@ -27,7 +27,7 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
-Boundary boundary_of(BoundaryKind kind, int ranks) {
+Boundary small_boundary(BoundaryKind kind, int ranks) {
   return make_boundary(kind, {512L * ranks, 2048, 2048}, {}, ranks);
 }
 
@@ -99,7 +99,7 @@ std::vector<std::uint32_t> product_streams(const sim::Program& program, int rank
 TEST(Flux, FetchesInTheOrderOfExclusiveOr) {
   const Site site = test_site("h200x8.json", 8);
   const sim::Program program =
-      boundary_program(boundary_of(BoundaryKind::gemm_rs, 8), choice_of("flux.gemm_rs"), site);
+      boundary_program(small_boundary(BoundaryKind::gemm_rs, 8), choice_of("flux.gemm_rs"), site);
   for (int rank = 0; rank < 8; ++rank) {
     std::vector<std::uint32_t> wanted;
     for (int step = 1; step < 8; ++step) wanted.push_back(route(site, rank ^ step, rank));
@@ -135,7 +135,7 @@ TEST(Flux, PushesToOwnersFromTheEpilogueOnAmpere) {
 // place.
 TEST(Flux, CrossesTheSocketsOnceARankInARingOfTwoHalves) {
   const Site site = test_site("l20x8.json", 8);
-  const Boundary boundary = boundary_of(BoundaryKind::ag_gemm, 8);
+  const Boundary boundary = small_boundary(BoundaryKind::ag_gemm, 8);
   const auto crossings = [&](const char* mode) {
     const ScheduleChoice choice = choice_of("flux.ag_gemm", {{"ring_mode", mode}});
     std::vector<int> by_rank(8);
@@ -154,7 +154,7 @@ TEST(Flux, CrossesTheSocketsOnceARankInARingOfTwoHalves) {
 // A product for each rank's chunk, or one product with a flag for each.
 TEST(CublasMp, SplitLaunchesProductsAndAtomicWaitsForFlags) {
   const Site site = test_site("h200x8.json", 8);
-  const Boundary boundary = boundary_of(BoundaryKind::ag_gemm, 8);
+  const Boundary boundary = small_boundary(BoundaryKind::ag_gemm, 8);
   const auto program = [&](const char* algorithm) {
     return boundary_program(boundary, choice_of("cublasmp.ag_matmul", {{"algo", algorithm}}), site);
   };
@@ -211,7 +211,7 @@ TEST(Mc2, StartsWithTheLocalBlockAndSendsTurnByTurn) {
 // Communicating CTAs of the same kernel reduce and multicast a rank's eighth of each wave, once all eight have counted.
 TEST(ParallelKittens, AllReducesATileWhenAllEightHaveCountedIt) {
   const Site site = test_site("h200x8.json", 8);
-  const sim::Program program = boundary_program(boundary_of(BoundaryKind::gemm_ar, 8),
+  const sim::Program program = boundary_program(small_boundary(BoundaryKind::gemm_ar, 8),
                                                 choice_of("parallelkittens.gemm_ar"), site);
   std::vector<std::uint32_t> routes;
   for (const Walked& each : walk(program, 3)) {
@@ -232,7 +232,7 @@ TEST(ParallelKittens, AllReducesATileWhenAllEightHaveCountedIt) {
 // No copies: a stage reads the sum so far from the rank before as it multiplies, and flags the rank after.
 TEST(Cutlass, ReducesInARingOfItsOwnStages) {
   const Site site = test_site("h200x8.json", 8);
-  const sim::Program program = boundary_program(boundary_of(BoundaryKind::gemm_rs, 8),
+  const sim::Program program = boundary_program(small_boundary(BoundaryKind::gemm_rs, 8),
                                                 choice_of("cutlass.distributed_gemm"), site);
   for (int rank = 0; rank < 8; ++rank) {
     EXPECT_THAT(calls_of<sim::Copy>(program, rank), IsEmpty());
@@ -246,7 +246,7 @@ TEST(Cutlass, ReducesInARingOfItsOwnStages) {
 TEST(Torch, ReduceScatterAlternatesAndEndsWithItsOwnChunk) {
   const Site site = test_site("h200x8.json", 4);
   const sim::Program program =
-      boundary_program(boundary_of(BoundaryKind::gemm_rs, 4), choice_of("torch.async_tp"), site);
+      boundary_program(small_boundary(BoundaryKind::gemm_rs, 4), choice_of("torch.async_tp"), site);
   const std::vector<std::uint32_t> streams = product_streams(program, 0);
   const std::uint32_t current = static_cast<std::uint32_t>(0), second = streams.front();
   EXPECT_NE(second, current);
@@ -266,7 +266,7 @@ TEST(Torch, ReduceScatterAlternatesAndEndsWithItsOwnChunk) {
 // the grid are left out.
 TEST(TransformerEngine, CollectivesHaveTheGridAndClustersOfTheirSettings) {
   const Site site = test_site("h200x8.json", 8);
-  const Boundary scatter = boundary_of(BoundaryKind::gemm_rs, 8);
+  const Boundary scatter = small_boundary(BoundaryKind::gemm_rs, 8);
   const auto grid = [&](const char* schedule, const Boundary& boundary, std::int64_t sms,
                         std::int64_t cga) {
     const ScheduleChoice choice = choice_of(schedule, {{"num_sm", sms}, {"cga_size", cga}});
