@@ -145,13 +145,17 @@ std::optional<Duration> equal_pieces(Predictor& predictor, const Case& what, std
 
 class BoundaryDecisions final : public DecisionTableRow {
  public:
-  BoundaryDecisions(DecisionClaim claim, std::string library, CellRule rule = by_model)
-      : claim_(std::move(claim)), library_(std::move(library)), rule_(std::move(rule)) {}
+  BoundaryDecisions(DecisionClaim claim, std::string suite, std::string library,
+                    CellRule rule = by_model)
+      : claim_(std::move(claim)),
+        suite_(std::move(suite)),
+        library_(std::move(library)),
+        rule_(std::move(rule)) {}
 
   DecisionClaim claim() const override { return claim_; }
   bool takes(const Observation& seen) const override {
     const Case& what = seen.what();
-    return !seen.published && what.suite == "decision" && what.library == library_ && what.shape &&
+    return !seen.published && what.suite == suite_ && what.library == library_ && what.shape &&
            (what.figure == "C" || what.figure == "D");
   }
   std::vector<Decision> decide(const Knowledge& knowledge,
@@ -195,7 +199,7 @@ class BoundaryDecisions final : public DecisionTableRow {
   }
 
   DecisionClaim claim_;
-  std::string library_;
+  std::string suite_, library_;
   CellRule rule_;
 };
 
@@ -207,14 +211,23 @@ void add_boundary_decisions(DecisionRows& rows) {
                                                                    .regret_mean = 0.005,
                                                                    .regret_p95 = 0.02,
                                                                    .regret_max = 0.06},
-                                                     "weft"));
+                                                     "decision", "weft"));
   rows.push_back(
       std::make_unique<BoundaryDecisions>(DecisionClaim{.name = "host link, cuBLASLt chunks",
                                                         .within_1pct = 0.80,
                                                         .regret_mean = 0.01,
                                                         .regret_p95 = 0.04,
                                                         .regret_max = 0.06},
-                                          "cublaslt"));
+                                          "decision", "cublaslt"));
+  for (const auto& [library, name] : {std::pair{"weft", "NVLink, our kernels"},
+                                      std::pair{"cublaslt", "NVLink, cuBLASLt chunks"}}) {
+    rows.push_back(std::make_unique<BoundaryDecisions>(DecisionClaim{.name = name,
+                                                                     .within_1pct = 0.90,
+                                                                     .regret_mean = 0.005,
+                                                                     .regret_p95 = {},
+                                                                     .regret_max = 0.06},
+                                                       "peer-decision", library));
+  }
   const auto baseline = [&rows](std::string name, const char* library, CellRule rule) {
     DecisionClaim claim{.name = std::move(name),
                         .within_1pct = {},
@@ -222,7 +235,8 @@ void add_boundary_decisions(DecisionRows& rows) {
                         .regret_p95 = {},
                         .regret_max = {}};
     claim.baseline = true;
-    rows.push_back(std::make_unique<BoundaryDecisions>(std::move(claim), library, std::move(rule)));
+    rows.push_back(std::make_unique<BoundaryDecisions>(std::move(claim), "decision", library,
+                                                       std::move(rule)));
   };
   for (const auto& [library, name] :
        {std::pair{"weft", "our kernels"}, std::pair{"cublaslt", "cuBLASLt chunks"}}) {

@@ -178,6 +178,13 @@ void add_pipeline_rows(ErrorRows& rows) {
   add("chunked by SMs over the host link, without a margin, by mode", 0.03, 0.09,
       {"host_link", "", "chunked", "sm", Margin::none}, true);
   add("virtual ranks, 2..8", 0.04, 0.10, {"virtual_ranks", "", "", "", Margin::any});
+  // Peers over NVLink: those who move by library collectives are serial, and not among them.
+  add("chunked over NVLink, our kernels", 0.015, 0.04,
+      {"peer_gpus", "weft", "chunked", "", Margin::any});
+  add("chunked over NVLink, cuBLASLt", 0.015, 0.04,
+      {"peer_gpus", "cublaslt", "chunked", "", Margin::any});
+  add("device flags over NVLink", 0.03, 0.07,
+      {"peer_gpus", "weft", "device_flag", "", Margin::any});
   add_ablations(rows);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -21,32 +22,47 @@ using model::SourceKind;
 
 using Rows = std::vector<Observation>;
 
-Rows where(const Rows& all, const std::function<bool(const Case&)>& wanted) {
+constexpr const char* kHostSuite = "primitives";
+constexpr const char* kPeerSuite = "peer-primitives";
+
+Rows where(const Rows& all, const std::string& suite,
+           const std::function<bool(const Case&)>& wanted) {
   Rows rows;
   for (const Observation& seen : all) {
-    if (seen.what().suite == "primitives" && wanted(seen.what())) rows.push_back(seen);
+    if (seen.what().suite == suite && wanted(seen.what())) rows.push_back(seen);
   }
   return rows;
 }
 
 /// The median of the medians of an operation.
-std::optional<Duration> typical(const Rows& all, const std::string& operation) {
+std::optional<Duration> typical(const Rows& all, const std::string& suite,
+                                const std::string& operation) {
   std::vector<Duration> times;
   for (const Observation& seen :
-       where(all, [&](const Case& what) { return what.operation == operation; })) {
+       where(all, suite, [&](const Case& what) { return what.operation == operation; })) {
     times.push_back(seen.time());
   }
   if (times.empty()) return std::nullopt;
   return median(times);
 }
 
-struct PathNames {
+/// Where a path's copies are measured. Between GPUs the peer stands where the host does.
+struct MeasuredPath {
   CopyPath path;
+  const char* suite;
   const char* direction;
 };
-constexpr PathNames kPaths[] = {{CopyPath::from_host, "to_device"},
-                                {CopyPath::to_host, "to_host"},
-                                {CopyPath::same_device, "device"}};
+constexpr MeasuredPath kPaths[] = {{CopyPath::from_host, kHostSuite, "to_device"},
+                                   {CopyPath::to_host, kHostSuite, "to_host"},
+                                   {CopyPath::same_device, kHostSuite, "device"},
+                                   {CopyPath::from_peer, kPeerSuite, "to_device"},
+                                   {CopyPath::to_peer, kPeerSuite, "to_host"}};
+
+/// One GPU has no peers to measure: a profile keeps what it says of them.
+bool any_of_suite(const Rows& all, const std::string& suite) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Observation& seen) { return seen.what().suite == suite; });
+}
 
 struct Line {
   double start_us = 0, gigabytes = 0;
@@ -106,20 +122,22 @@ Costs& entry_of(std::vector<Costs>& list, CopyPath path) {
 void fit_control(model::ControlCosts& control, const Rows& all, const std::string& reference,
                  std::vector<Gap>& gaps) {
   const Source measured{SourceKind::measured, reference + ", primitives"};
-  if (const auto flag = typical(all, "flag")) {
+  if (const auto flag = typical(all, kHostSuite, "flag")) {
     control.signal_same_device = {*flag, measured};
   } else {
     gaps.push_back({"flags between SMs", "primitives"});
   }
-  if (const auto launch = typical(all, "launch"); launch && *launch > control.kernel_drain.value) {
+  if (const auto launch = typical(all, kHostSuite, "launch");
+      launch && *launch > control.kernel_drain.value) {
     control.launch = {*launch - control.kernel_drain.value,
                       {SourceKind::measured,
                        reference + ", launches one after the other, less the drain of each"}};
   }
-  if (const auto flag = typical(all, "peer_flag")) control.signal_peer = {*flag, measured};
+  if (const auto flag = typical(all, kPeerSuite, "peer_flag"))
+    control.signal_peer = {*flag, measured};
   std::vector<double> apart;
   for (const Observation& seen :
-       where(all, [](const Case& what) { return what.operation == "launch_race"; })) {
+       where(all, kHostSuite, [](const Case& what) { return what.operation == "launch_race"; })) {
     for (const Duration time : seen.sample->times) apart.push_back(static_cast<double>(time.ps()));
   }
   if (apart.empty()) return gaps.push_back({"launch jitter", "primitives"});
@@ -130,24 +148,28 @@ void fit_control(model::ControlCosts& control, const Rows& all, const std::strin
 
 void fit_engines(model::Profile& profile, const Rows& all, const std::string& reference,
                  std::vector<Gap>& gaps) {
-  const auto copies = [&](const std::string& direction, const std::string& variant) {
-    return where(all, [&](const Case& what) {
+  const auto copies = [&](const MeasuredPath& path, const std::string& direction,
+                          const std::string& variant) {
+    return where(all, path.suite, [&](const Case& what) {
       return what.operation == "copy" && what.direction == direction && what.variant == variant &&
              what.bytes.has_value();
     });
   };
-  const auto both = largest_rate(copies("both", "paired"));
-  for (const auto& [path, direction] : kPaths) {
-    const Rows alone = copies(direction, "chain");
+  for (const MeasuredPath& measured : kPaths) {
+    if (!any_of_suite(all, measured.suite) && std::string_view(measured.suite) != kHostSuite)
+      continue;
+    const CopyPath path = measured.path;
+    const Rows alone = copies(measured, measured.direction, "chain");
     const auto line = line_through(alone);
     if (!line) {
-      gaps.push_back({fmt::format("copy engine, {}", name_of(path)), "primitives"});
+      gaps.push_back({fmt::format("copy engine, {}", name_of(path)), measured.suite});
       continue;
     }
     model::CopyEngineCosts& costs = entry_of(profile.copy_engines, path);
     costs.start = {us(line->start_us), fitted(reference, alone.size(), line->start_error)};
     costs.rate = {rate_of(line->gigabytes), fitted(reference, alone.size(), line->rate_error)};
     const bool link = path != CopyPath::same_device;
+    const auto both = largest_rate(copies(measured, "both", "paired"));
     if (link && both) {
       costs.duplex_rate = {*both, {SourceKind::measured, reference + ", both ways at once"}};
     } else if (!link) {
@@ -157,7 +179,7 @@ void fit_engines(model::Profile& profile, const Rows& all, const std::string& re
       }
       costs.duplex_rate = costs.rate;
     }
-    if (const auto paired = largest_rate(copies(direction, "paired"))) {
+    if (const auto paired = largest_rate(copies(measured, measured.direction, "paired"))) {
       costs.paired_rate = {*paired, {SourceKind::measured, reference + ", two copies at once"}};
     }
   }
@@ -187,9 +209,10 @@ std::optional<SmRates> sm_rates(const Rows& rows) {
 
 void fit_sm_copies(model::Profile& profile, const Rows& all, const std::string& reference,
                    std::vector<Gap>& gaps) {
-  for (const auto& [path, direction] : kPaths) {
-    const auto of = [&, direction = direction](const char* operation) {
-      return sm_rates(where(all, [&](const Case& what) {
+  for (const auto& [path, suite, direction] : kPaths) {
+    if (!any_of_suite(all, suite) && std::string_view(suite) != kHostSuite) continue;
+    const auto of = [&, suite = suite, direction = direction](const char* operation) {
+      return sm_rates(where(all, suite, [&](const Case& what) {
         return what.operation == operation && what.direction == direction && what.bytes &&
                what.ctas;
       }));
@@ -205,7 +228,7 @@ void fit_sm_copies(model::Profile& profile, const Rows& all, const std::string& 
         costs.sum_cap = {sums->cap, measured};
       }
     } else {
-      gaps.push_back({fmt::format("copies by SMs, {}", name_of(path)), "primitives"});
+      gaps.push_back({fmt::format("copies by SMs, {}", name_of(path)), suite});
     }
   }
 }

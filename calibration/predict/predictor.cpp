@@ -93,6 +93,10 @@ const model::Site& Predictor::site_of(const Case& what) {
     std::vector<topology::RankPlace> places;
     for (int rank = 0; rank < ranks; ++rank) places.push_back({0, 0, rank, ranks});
     site = model::make_site(machine_, profile_, places);
+  } else if (what.backend == "peer_gpus") {
+    std::vector<topology::RankPlace> places;
+    for (int rank = 0; rank < ranks; ++rank) places.push_back({0, rank, 0, 1});
+    site = model::make_site(machine_, profile_, places);
   } else {
     site = model::make_host_site(machine_, profile_, {0, 0}, ranks);
   }
@@ -107,8 +111,9 @@ const model::Site& Predictor::site_of(const Case& what) {
 std::optional<PredictedCase> Predictor::predict(const Case& what, const sim::Effects& effects,
                                                 std::int64_t speed_permille) {
   const auto kind = kind_of(what);
-  if (!kind || !what.shape || (what.backend != "host_link" && what.backend != "virtual_ranks"))
-    return std::nullopt;
+  const bool known =
+      what.backend == "host_link" || what.backend == "virtual_ranks" || what.backend == "peer_gpus";
+  if (!kind || !what.shape || !known) return std::nullopt;
   const model::Site& site = site_of(what);
   const model::Boundary boundary = boundary_of(what, *kind, site.ranks());
   const bool unfused = what.figure == "A" || what.figure == "B" || what.figure == "C";

@@ -4,6 +4,7 @@
 //
 // host_link:     one rank on one device; its peers are host memory beside it, always ready.
 // virtual_ranks: every rank on its part of one device's SMs.
+// peer_gpus:     a rank a device, on the first devices of a node.
 // All calls of a measured repetition are issued before its clock starts, so a host call costs nothing here.
 #pragma once
 
@@ -48,7 +49,7 @@ class Predictor {
                                                      std::int64_t speed_permille = 1000);
 
   [[nodiscard]] const model::Profile& profile() const { return profile_; }
-  /// The site of a case; its back end is host_link or virtual_ranks.
+  /// The site of a case; its back end is host_link, virtual_ranks or peer_gpus.
   [[nodiscard]] const model::Site& site_of(const Case& what);
 
  private:

@@ -291,6 +291,33 @@ TEST(PrimitiveFit, FindsStartsRatesAndFlagsOfPrimitivesThatObeyThem) {
             truth().copy_engine(model::CopyPath::to_host));
 }
 
+TEST(PrimitiveFit, PeersAreASuiteOfTheirOwnThatOneGpuNeedNotHave) {
+  Measured measured;
+  for (const std::int64_t bytes : {4096, 1 << 20, 1 << 24, 1 << 28}) {
+    Case pull = primitive("copy", "to_device", "chain");
+    pull.suite = "peer-primitives";
+    pull.bytes = bytes;
+    measured.add(pull, us(7 + static_cast<double>(bytes) / 360e3));
+  }
+  Case flag = primitive("peer_flag", "", "");
+  flag.suite = "peer-primitives";
+  measured.add(flag, us(1.25));
+  model::Profile profile = truth();
+  const auto gaps_of_peers = [](const std::vector<Gap>& gaps) {
+    return std::count_if(gaps.begin(), gaps.end(),
+                         [](const Gap& gap) { return gap.suite == "peer-primitives"; });
+  };
+  const std::vector<Gap> gaps = fit_primitives(profile, measured.observations(), "made up");
+  const auto& pulled = profile.copy_engine(model::CopyPath::from_peer);
+  EXPECT_NEAR(ratio(pulled.start.value, us(7)), 1, 0.01);
+  EXPECT_NEAR(static_cast<double>(pulled.rate.value.bytes_per_second()) / 360e9, 1, 0.001);
+  EXPECT_EQ(profile.control.signal_peer.value, us(1.25));
+  EXPECT_EQ(profile.copy_engine(model::CopyPath::from_host),
+            truth().copy_engine(model::CopyPath::from_host));
+  EXPECT_EQ(gaps_of_peers(gaps), 3);  // pushes by engine, copies by SMs either way
+  EXPECT_EQ(gaps_of_peers(fit_primitives(profile, {}, "made up")), 0);
+}
+
 TEST(FitSamples, KeepsWhatNothingWasMeasuredOfAndNamesTheSuites) {
   const model::Profile start = truth();
   const FittedProfile fit = fit_samples(start, {}, "nothing");

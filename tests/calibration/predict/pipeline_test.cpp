@@ -274,6 +274,19 @@ TEST(Predictor, SerialIsItsPartsAndChunksHideCommunication) {
   }
 }
 
+TEST(Predictor, PeersAreDevicesOfANodeAndFasterThanTheHost) {
+  Predictor predictor(machine(), h200());
+  Case host = boundary("ag_gemm", "B", 8192, 8192, 1);
+  Case peer = host;
+  peer.backend = "peer_gpus";
+  EXPECT_EQ(predictor.site_of(host).running(), 1);
+  EXPECT_EQ(predictor.site_of(peer).running(), 2);
+  EXPECT_EQ(predictor.site_of(peer).built.machine.devices.size(), 2u);
+  EXPECT_LT(predictor.predict(peer)->worst(), predictor.predict(host)->worst());
+  peer.backend = "none that there is";
+  EXPECT_FALSE(predictor.predict(peer).has_value());
+}
+
 TEST(Predictor, ASlowerClockSlowsProductsAndNotTheLink) {
   Predictor predictor(machine(), h200());
   const Case product = boundary("ag_gemm", "A", 8192, 8192, 1);
