@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -160,6 +161,13 @@ TEST(Results, AFinalReportIsRecordedAndReadBack) {
   const std::string text = markdown(record);
   EXPECT_NE(text.find("has been run 2 times"), std::string::npos);
   EXPECT_NE(text.find("| r | 1 | 2.0 % (1 %) |"), std::string::npos) << text;
+}
+
+// Put there what `weft accuracy --recorded` prints.
+TEST(Results, TheReadmeShowsTheRecordedReport) {
+  std::ifstream in("README.md");
+  const std::string readme{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(readme.find(markdown(load_final("calibration/results"))), std::string::npos);
 }
 
 TEST(Evidence, NamesOfOneGpuAgree) {
