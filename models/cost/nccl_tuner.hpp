@@ -16,7 +16,9 @@
 // Over the network a ring's inner hop is no shorter than the proxy's overhead (1 us, 2 with AMD's hosts, three times
 // that under Simple), one rank a node sees a tree's hop, and a large ring all-reduce under Simple 1.4 of its latency.
 //
-// Source: NVIDIA/nccl at 5067397 (2.30.7), src/graph/tuning.cc. Left out: NVLSTree, and aggregation.
+// Source: NVIDIA/nccl, src/graph/tuning.cc; constants, ring, tree and NVLS at 5067397 (2.30.7); the forms of PAT, of both
+// CollNets, of the proxy's overhead and of the plateau between nodes in texts of about 2.27, not compared with 2.30.7's.
+// Left out: NVLSTree, and aggregation.
 #pragma once
 
 #include <cstdint>
