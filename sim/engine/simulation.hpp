@@ -141,6 +141,12 @@ class Simulation : private RunState {
   void drop_crew(std::uint32_t crew);
   [[nodiscard]] bool steps_are_single(const RoleRun& role) const;
   [[nodiscard]] const TileRange& range_of(const RoleRun& role, std::uint32_t range) const;
+  struct RangeEnd {
+    std::uint32_t range;  ///< of its role
+    std::int64_t end;     ///< the tile after its last
+  };
+  /// The range that a tile of the role is in.
+  [[nodiscard]] RangeEnd range_holding(const RoleRun& role, std::int64_t tile) const;
 
   // empty_ranges.cpp: ranges without a tile
   void complete_empty_ranges(std::uint32_t role_run);

@@ -6,6 +6,15 @@
 
 namespace weft::sim::engine {
 
+// The last range that begins at or before the tile.
+Simulation::RangeEnd Simulation::range_holding(const RoleRun& role, std::int64_t tile) const {
+  const Slice& ranges = program_.roles[role.role].ranges;
+  const auto* const begin = compiled_.range_begin.data() + ranges.first;
+  const auto* const range = std::upper_bound(begin, begin + ranges.count, tile) - 1;
+  const auto number = static_cast<std::uint32_t>(range - begin);
+  return {number, *range + range_of(role, number).tiles};
+}
+
 void Simulation::advance_by_position(std::uint32_t index) {
   // `idle` may not grow meanwhile: what follows at this moment comes through events.
   working_set_.clear();
@@ -14,7 +23,6 @@ void Simulation::advance_by_position(std::uint32_t index) {
     std::uint32_t crew = working_set_[i];
     for (;;) {
       RoleRun& role = roles_[index];
-      const Slice& ranges = program_.roles[role.role].ranges;
       const std::int64_t first_tile = crews_[crew].wave * role.ctas + crews_[crew].first;
       const std::int64_t left = role.tiles - first_tile;
       if (left <= 0) {
@@ -23,12 +31,8 @@ void Simulation::advance_by_position(std::uint32_t index) {
       }
       std::uint32_t rest = left < crews_[crew].ctas ? split(crew, left) : kNone;
       if (rest != kNone) leave(index, rest);
-      // The last range that begins at or before the first tile.
-      const auto* const begin = compiled_.range_begin.data() + ranges.first;
-      const auto* const range = std::upper_bound(begin, begin + ranges.count, first_tile) - 1;
-      const auto number = static_cast<std::uint32_t>(range - begin);
+      const auto [number, end] = range_holding(role, first_tile);
       const TileRange& its = range_of(role, number);
-      const std::int64_t end = *range + its.tiles;
       rest = first_tile + crews_[crew].ctas > end ? split(crew, end - first_tile) : kNone;
       std::int64_t steps = 1;
       if (!its.posts_per_tile && !steps_are_single(role)) {
@@ -52,12 +56,8 @@ void Simulation::advance_by_counter(std::uint32_t index) {
         leave(index, crew);
         break;
       }
-      const Slice& ranges = program_.roles[role.role].ranges;
-      const auto* const begin = compiled_.range_begin.data() + ranges.first;
-      const auto* const range = std::upper_bound(begin, begin + ranges.count, role.next_tile) - 1;
-      const auto number = static_cast<std::uint32_t>(range - begin);
-      const std::int64_t end = *range + range_of(role, number).tiles;
       const std::int64_t first_tile = role.next_tile;
+      const auto [number, end] = range_holding(role, first_tile);
       std::uint32_t rest = kNone;
       if (crews_[crew].ctas > end - first_tile) rest = split(crew, end - first_tile);
       role.next_tile += crews_[crew].ctas;
@@ -87,12 +87,8 @@ void Simulation::advance_own_then_counter(std::uint32_t index) {
         }
         break;
       }
-      const Slice& ranges = program_.roles[role.role].ranges;
-      const auto* const begin = compiled_.range_begin.data() + ranges.first;
-      const auto* const range = std::upper_bound(begin, begin + ranges.count, first_tile) - 1;
-      const auto number = static_cast<std::uint32_t>(range - begin);
+      const auto [number, end] = range_holding(role, first_tile);
       const TileRange& its = range_of(role, number);
-      const std::int64_t end = *range + its.tiles;
       std::uint32_t rest = kNone;
       if (crews_[crew].ctas > end - first_tile) rest = split(crew, end - first_tile);
       std::int64_t steps = 1;
