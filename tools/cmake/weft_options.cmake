@@ -5,6 +5,7 @@ option(WEFT_BUILD_TESTS "Build the tests (GoogleTest)" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_BUILD_BENCH "Build the benchmarks (Google Benchmark)" OFF)
 option(WEFT_BUILD_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(WEFT_WARNINGS_AS_ERRORS "Treat warnings of weft's own sources as errors" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_LIBRARY_WARNINGS "Warn about weft's libraries and programs; tests always warn" ON)
 option(WEFT_WHOLE_TESTS "Run each test program as one test: fewer processes, no choice among tests" OFF)
 option(WEFT_INSTALL "Generate the install rules" ${PROJECT_IS_TOP_LEVEL})
 set(WEFT_CUDA AUTO CACHE STRING "Build the CUDA kernels: AUTO (when nvcc is found), ON or OFF")
@@ -50,6 +51,6 @@ if(WEFT_SANITIZE)
     # Checks of each access by pointer double the time of compilation, and AddressSanitizer stops at
     # what they would find.
     add_compile_options(
-      "$<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment,vptr,object-size>")
+      "$<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment,vptr,object-size,pointer-overflow>")
   endif()
 endif()
