@@ -88,6 +88,16 @@ __device__ __forceinline__ void copy_rows(const Coordination& c, Vectors to, Vec
              });
 }
 
+/// Sets `sums` to the eight bf16 of `v`.
+__device__ __forceinline__ void widen_vector(float (&sums)[8], uint4 v) {
+  const std::uint32_t words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    sums[2 * i] = __uint_as_float(words[i] << 16);
+    sums[2 * i + 1] = __uint_as_float(words[i] & 0xFFFF0000u);
+  }
+}
+
 /// Adds the eight bf16 of `v` to `sums`.
 __device__ __forceinline__ void add_vector(float (&sums)[8], uint4 v) {
   const std::uint32_t words[4] = {v.x, v.y, v.z, v.w};

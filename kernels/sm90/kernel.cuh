@@ -60,10 +60,12 @@ __device__ __forceinline__ bool takes(int& turn, int warpgroup) {
 }
 
 /// The communication CTAs of a mode in a launch of their own.
+inline constexpr int communication_threads = 384;
 template <class Mode>
-__global__ void __launch_bounds__(384, 1)
+__global__ void __launch_bounds__(communication_threads, 1)
     communication_kernel(const __grid_constant__ typename Mode::Params params) {
-  Mode::communicate(params);
+  extern __shared__ __align__(1024) std::uint8_t dynamic_shared[];
+  Mode::template communicate<communication_threads>(params, ptx::shared(dynamic_shared));
   __syncthreads();
   if (threadIdx.x == 0) leave(params.core.coordination);
 }
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
   extern __shared__ __align__(1024) std::uint8_t dynamic_shared[];
   const CoreParams& core = params.core;
   if (static_cast<int>(blockIdx.x) < core.communication_ctas) {
-    Mode::communicate(params);
+    Mode::template communicate<L::threads>(params, ptx::shared(dynamic_shared));
     __syncthreads();
     if (threadIdx.x == 0) leave(core.coordination);
     return;

@@ -108,7 +108,8 @@ struct Gathering {
   template <int kTile>
   static __device__ __forceinline__ void finish(const Params&, int, int) {}
 
-  static __device__ __forceinline__ void communicate(const Params& params) {
+  template <int kThreads>
+  static __device__ __forceinline__ void communicate(const Params& params, std::uint32_t) {
     const Coordination& c = params.core.coordination;
     const Chunks& chunks = params.chunks;
     const int ctas = params.core.communication_ctas;

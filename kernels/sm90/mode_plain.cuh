@@ -27,7 +27,8 @@ struct Plain {
   template <int kTile>
   static __device__ __forceinline__ void finish(const Params&, int, int) {}
 
-  static __device__ __forceinline__ void communicate(const Params&) {}
+  template <int kThreads>
+  static __device__ __forceinline__ void communicate(const Params&, std::uint32_t) {}
 };
 
 }  // namespace weft::kernels

@@ -7,6 +7,7 @@
 
 #include "kernels/sm90/chunks.cuh"
 #include "kernels/sm90/kernel.cuh"
+#include "kernels/sm90/summing.cuh"
 
 namespace weft::kernels {
 
@@ -97,30 +98,11 @@ struct Scattering {
     }
   }
 
-  static __device__ __forceinline__ void communicate(const Params& params) {
+  template <int kThreads>
+  static __device__ __forceinline__ void communicate(const Params& params, std::uint32_t shared) {
+    Summation<kThreads, Params>(params, shared).run();
     const Coordination& c = params.core.coordination;
     const Signal sequence = sequence_of(c);
-    const int ctas = params.core.communication_ctas;
-    const int own = params.everyone ? 0 : params.rank;
-    for (int i = 0; i < params.chunks.per_shard; ++i) {
-      const int chunk = own * params.chunks.per_shard + i;
-      const shapes::Rows rows = params.chunks.chunk(chunk);
-      if (rows.begin == rows.end) continue;
-      hold(c, HoldPoint::before_reduce, chunk);
-      const int source = static_cast<int>(threadIdx.x);
-      if (source < params.sources)
-        wait_for(c, params.arrived[source] + i, sequence, WaitKind::partial, source, chunk);
-      __syncthreads();
-      add_rows(params, rows.begin - own * params.chunks.shard_rows, rows.count());
-      if (params.receivers <= 1) continue;
-      __syncthreads();
-      if (threadIdx.x != 0) continue;
-      const auto last = static_cast<std::uint32_t>(ctas - 1);
-      if (ptx::count_up(&c.control->results[i], last) != last) continue;
-      for (int receiver = 0; receiver < params.receivers; ++receiver)
-        if (params.posted[receiver] != nullptr)
-          post(c, params.posted[receiver] + i, sequence, chunk);
-    }
     // The launch ends when everybody's sums are here.
     const int source = static_cast<int>(threadIdx.x);
     if (blockIdx.x != 0 || params.receivers <= 1 || source >= params.receivers) return;
@@ -177,29 +159,6 @@ struct Scattering {
       ptx::add_box(&params.outs[receiver], slot, column, row);
     else
       ptx::store_box(&params.outs[receiver], slot, column, row);
-  }
-
-  /// Adds this CTA's share of `rows` rows from `first` on (of this rank's rows), for every
-  /// receiver.
-  static __device__ __forceinline__ void add_rows(const Params& params, int first, int rows) {
-    const Coordination& c = params.core.coordination;
-    const int away = params.receivers - 1;
-    for_pieces(
-        c, std::int64_t{rows} * params.width, static_cast<int>(blockIdx.x),
-        params.core.communication_ctas, 16 * away, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t v = begin + threadIdx.x; v < end; v += blockDim.x) {
-            const std::int64_t row = first + v / params.width;
-            const std::int64_t column = v % params.width;
-            float sums[8] = {};
-#pragma unroll 4
-            for (int s = 0; s < params.sources; ++s)
-              add_vector(sums,
-                         load_vector(params.slots[s].data + row * params.slots[s].stride + column));
-            const uint4 rounded = round_vector(sums);
-            for (int r = 0; r < params.receivers; ++r)
-              params.results[r].data[row * params.results[r].stride + column] = rounded;
-          }
-        });
   }
 };
 

@@ -2,6 +2,7 @@
 // The GEMM whose rows are handed to their owners and added there, and the addition alone.
 #include <cuda_runtime.h>
 
+#include "kernels/memory/check.hpp"
 #include "kernels/sm90/scatter_plan.cuh"
 
 namespace weft::kernels {
@@ -43,6 +44,10 @@ Plan plan_reduce(int rows_of_all, int n, const Scatter& scatter, const Reduce& r
   state->name = "sm90_bf16_reduce";
   state->kernel = reinterpret_cast<const void*>(&communication_kernel<Scattering>);
   state->grid = reduce.ctas;
+  state->threads = communication_threads;
+  state->shared_bytes = LoadRing<communication_threads>::bytes;
+  WEFT_CUDA(cudaFuncSetAttribute(state->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 state->shared_bytes));
   Scattering::Params params{};
   params.core.m = rows_of_all;
   params.core.n = n;

@@ -89,6 +89,16 @@ TEST_P(EveryTile, ServesTheOperation) {
 INSTANTIATE_TEST_SUITE_P(Fused, EveryTile, testing::ValuesIn(every_operation),
                          [](const auto& param) { return std::string(test::name(param.param)); });
 
+TEST_F(Fused, RowsOfASlotMayLieApart) {
+  for (const Operation operation : {Operation::gemm_rs, Operation::gemm_rs_apart,
+                                    Operation::gemm_ar, Operation::gemm_ar_one_shot}) {
+    GroupProblem problem{operation, 4, 3, 1'003, 776, 200};
+    problem.slot_padding = 24;
+    Group group(problem, 41);
+    expect_group_right(group, problem, 1);
+  }
+}
+
 TEST_F(Fused, ThousandRoundsNeedNoReset) {
   for (const Operation operation : repeatable) {
     GroupProblem problem{operation, 4, 2, 515, 264, 136};

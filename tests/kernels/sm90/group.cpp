@@ -37,7 +37,7 @@ struct Group::Rank {
     options.sms = 132 / p.ranks - (132 / p.ranks) % 2;
   }
   static std::size_t slot_size(const GroupProblem& p, const shapes::Ownership& o) {
-    return size(p.ranks * std::max(o.shard_rows(), p.m), p.n);
+    return size(p.ranks * std::max(o.shard_rows(), p.m), p.n + p.slot_padding);
   }
   // By the parity of the sequence number: a rank may be one round ahead of another, never two.
   Bf16 x[2];      ///< this rank's operand, whole for the scattering kernels
@@ -117,7 +117,8 @@ void Group::plan(int r, int parity) {
   const int chunks = p.chunks_per_shard;
   const int slot_rows = p.operation == Operation::gemm_ar_one_shot ? p.m : ownership_.shard_rows();
   const auto slot_at = [&](Rank& owner, int source) {
-    return Matrix{owner.slots[parity].data() + size(source * slot_rows, p.n), p.n};
+    const int stride = p.n + p.slot_padding;
+    return Matrix{owner.slots[parity].data() + size(source * slot_rows, stride), stride};
   };
   const auto landed_at = [&](Rank& owner, int source) {
     return owner.flags.data() + source * chunks;

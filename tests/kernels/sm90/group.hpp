@@ -36,7 +36,8 @@ struct GroupProblem {
   int n = 0;
   int k = 0;
   int communication_ctas = 2;
-  Options options{};  ///< of every rank; sms is divided among them
+  int slot_padding = 0;  ///< elements between the rows of a slot; a multiple of 8
+  Options options{};     ///< of every rank; sms is divided among them
 };
 
 /// Ranks that compute one problem over and over, with operands and slots that alternate by the
