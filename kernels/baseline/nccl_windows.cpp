@@ -2,12 +2,12 @@
 #include "kernels/baseline/nccl_windows.hpp"
 
 #include <cstdint>
-#include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "kernels/baseline/nccl_buffers.hpp"
 #include "kernels/baseline/nccl_pointers.hpp"
 #include "kernels/memory/check.hpp"
 #include "kernels/memory/driver.hpp"
@@ -16,76 +16,27 @@
 namespace weft::kernels {
 namespace {
 
-/// NCCL maps whole pages of this size; sizes that are multiples of it leave nothing over.
-constexpr std::size_t kPage = std::size_t{2} << 20;
-
-/// Windows of a group, closed together.
+/// Windows of a group of their own, closed together.
 class Windows {
  public:
   Windows(const Nccl& nccl, std::vector<int> devices)
       : group_(nccl, devices), devices_(std::move(devices)), driver_(load_driver()) {}
-  ~Windows() {
-    for (const Window& window : windows_)
-      static_cast<void>(
-          each_rank([&](int rank) { group_.close_window(rank, window.handles[at(rank)]); }));
-    for (const Window& window : windows_)
-      for (std::byte* own : window.owned) group_.free(own);
-  }
   Windows(const Windows&) = delete;
   Windows& operator=(const Windows&) = delete;
 
   Region allocate(std::size_t bytes) {
-    const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
-    Window& window = windows_.emplace_back();
-    window.owned.resize(devices_.size());
-    window.handles.resize(devices_.size());
-    for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
-      WEFT_CUDA(cudaSetDevice(devices_[rank]));
-      window.owned[rank] = group_.allocate(whole);
-      WEFT_CUDA(cudaMemset(window.owned[rank], 0, whole));
-      WEFT_CUDA(cudaDeviceSynchronize());
-    }
-    // Every rank has to call at the same time: each does so from a thread of its own.
-    const std::exception_ptr failure = each_rank([&](int rank) {
-      window.handles[at(rank)] = group_.open_window(rank, window.owned[at(rank)], whole);
-    });
-    if (failure) std::rethrow_exception(failure);
+    const NcclBuffers& own =
+        *buffers_.emplace_back(std::make_unique<NcclBuffers>(group_, devices_, bytes));
     Region region;
     region.bytes = bytes;
-    region.at = pointers_of(window.handles.front());
-    share(region.at, whole);
-    for (std::size_t rank = 0; rank < devices_.size(); ++rank)
-      prove(region.at[rank], window.owned[rank]);
+    region.at = pointers_of(own.window(0));
+    share(region.at, own.bytes());
+    for (int rank = 0; rank < static_cast<int>(devices_.size()); ++rank)
+      prove(region.at[static_cast<std::size_t>(rank)], own.at(rank));
     return region;
   }
 
  private:
-  struct Window {
-    std::vector<std::byte*> owned;
-    std::vector<void*> handles;
-  };
-  static std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
-
-  /// Returns the first rank's failure, if any failed.
-  template <class Work>
-  std::exception_ptr each_rank(const Work& work) {
-    std::vector<std::exception_ptr> failures(devices_.size());
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < static_cast<int>(devices_.size()); ++rank)
-      threads.emplace_back([&, rank] {
-        try {
-          WEFT_CUDA(cudaSetDevice(devices_[at(rank)]));
-          work(rank);
-        } catch (...) {
-          failures[at(rank)] = std::current_exception();
-        }
-      });
-    for (std::thread& thread : threads) thread.join();
-    for (const std::exception_ptr& failure : failures)
-      if (failure) return failure;
-    return nullptr;
-  }
-
   /// Where the first rank sees every rank's part.
   std::vector<std::byte*> pointers_of(void* handle) {
     std::vector<std::byte*> pointers(devices_.size());
@@ -124,7 +75,7 @@ class Windows {
   NcclGroup group_;
   std::vector<int> devices_;
   Driver driver_;
-  std::vector<Window> windows_;
+  std::vector<std::unique_ptr<NcclBuffers>> buffers_;  ///< last: they close before the group ends
 };
 
 }  // namespace

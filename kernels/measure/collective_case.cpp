@@ -2,8 +2,10 @@
 #include "kernels/measure/collective_case.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 
+#include "kernels/baseline/nccl_buffers.hpp"
 #include "kernels/measure/fork.hpp"
 #include "kernels/memory/check.hpp"
 
@@ -57,6 +59,7 @@ class CollectiveCase {
       work.launch.in_flight_bytes = what.in_flight_bytes.value_or(0);
       work_.push_back(std::move(work));
     }
+    if (by_library() && what.backend == "peer_gpus_window") move_to_windows();
   }
 
   void enqueue(cudaStream_t timed) {
@@ -99,10 +102,27 @@ class CollectiveCase {
   cudaStream_t compute(std::size_t i) const {
     return stage_.memory().stream(stage_.running()[i], StreamRole::compute);
   }
+  /// NCCL's symmetric kernels want both ends in windows of the group that runs the collective.
+  void move_to_windows() {
+    std::vector<int> devices;
+    for (const int rank : stage_.running()) devices.push_back(stage_.memory().device(rank));
+    const NcclGroup& group = stage_.nccl_group();
+    const auto bytes = static_cast<std::size_t>(bytes_);
+    sent_ = std::make_unique<NcclBuffers>(group, devices, bytes);
+    received_ = std::make_unique<NcclBuffers>(group, devices, bytes);
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      const int rank = stage_.running()[i];
+      stage_.memory().enter(rank);
+      WEFT_CUDA(cudaMemcpyAsync(sent_->at(rank), source_.at[static_cast<std::size_t>(rank)], bytes,
+                                cudaMemcpyDefault, compute(i)));
+      WEFT_CUDA(cudaStreamSynchronize(compute(i)));
+      work_[i].target = received_->at(rank);
+    }
+  }
   bool by_library() const { return what_.transport == "library"; }
   NcclGroup::Share share_of(std::size_t i) {
     const int rank = stage_.running()[i];
-    const std::byte* send = source_.at[static_cast<std::size_t>(rank)];
+    const std::byte* send = sent_ ? sent_->at(rank) : source_.at[static_cast<std::size_t>(rank)];
     if (what_.operation == "all_gather") send += rank * (bytes_ / stage_.memory().ranks());
     return {send, work_[i].target, stage_.memory().stream(rank, StreamRole::communication)};
   }
@@ -132,6 +152,8 @@ class CollectiveCase {
   std::int64_t bytes_ = 0;
   Region source_;
   std::vector<RankWork> work_;
+  std::unique_ptr<NcclBuffers> sent_;
+  std::unique_ptr<NcclBuffers> received_;
 };
 
 }  // namespace

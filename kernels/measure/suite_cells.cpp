@@ -19,9 +19,11 @@ Case named(const Suite& suite, const char* operation, const char* variant = "") 
   return what;
 }
 
-/// The link's pace where a transfer crosses a host link, free elsewhere.
-std::int64_t pace_of(const Suite& suite, const Case& base) {
-  return base.backend == "host_link" ? suite.link_pace_bytes_per_second : 0;
+/// What CTAs that move data keep to: the link's pace and limit where they cross a host link, nothing elsewhere.
+void hold_back(const Suite& suite, const Case& base, Case& moved) {
+  const bool link = base.backend == "host_link";
+  moved.pace_bytes_per_second = link ? suite.link_pace_bytes_per_second : 0;
+  if (link && suite.link_in_flight_bytes > 0) moved.in_flight_bytes = suite.link_in_flight_bytes;
 }
 
 bool legal(const Suite& suite, const Case& base, int chunks) {
@@ -47,7 +49,7 @@ void add_unfused(const Suite& suite, const Case& base, std::vector<Case>& cases)
     moved.transport = transport;
     if (transport == "sm") {
       moved.ctas = suite.ctas.empty() ? 8 : *std::max_element(suite.ctas.begin(), suite.ctas.end());
-      moved.pace_bytes_per_second = pace_of(suite, base);
+      hold_back(suite, base, moved);
     }
     Case serial = moved;
     serial.figure = "C";
@@ -219,7 +221,7 @@ std::vector<Case> boundary_cases(const Suite& suite, const Case& base) {
           if (transport == "sm") {
             cell.ctas = ctas;
             cell.margin = ctas;
-            cell.pace_bytes_per_second = pace_of(suite, base);
+            hold_back(suite, base, cell);
           }
           for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(cell, figure));
         }
@@ -250,7 +252,7 @@ std::vector<Case> decision_cases(const Suite& suite, const Case& base) {
             for (const int ctas : suite.ctas)
               if (ctas <= margin) most = std::max(most, ctas);
             cell.ctas = margin == 0 ? 8 : most;
-            cell.pace_bytes_per_second = pace_of(suite, base);
+            hold_back(suite, base, cell);
           }
           for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(cell, figure));
         }

@@ -90,6 +90,9 @@ Suite load_suite(const std::filesystem::path& file) {
     suite.paces_bytes_per_second.push_back(pace.bytes_per_second());
   if (const auto pace = root.optional<Bandwidth>({"link_pace", "95 % of the link"}))
     suite.link_pace_bytes_per_second = pace->bytes_per_second();
+  if (const auto limit = root.optional<Bytes>(
+          {"link_in_flight", "outstanding bytes a CTA that moves over a host link"}))
+    suite.link_in_flight_bytes = limit->count();
   suite.least_chunk_rows = root.defaulted<std::int64_t>(
       {"least_chunk_rows", "thinner chunks are not legal"}, 64, at_least(std::int64_t{1}));
   suite.most_milliseconds = root.defaulted<std::int64_t>(

@@ -99,6 +99,20 @@ TEST(DecisionSuite, HasThirtyCasesAndEachItsWholeGrid) {
   }
 }
 
+TEST(BoundarySuite, CtasThatCrossAHostLinkAreHeldToItsPaceAndLimit) {
+  Suite held = suite("boundary");
+  held.tokens = {2'048};
+  held.link_in_flight_bytes = 32 << 10;
+  for (const Job& job : plan_jobs(held))
+    for (const Case& what : job.cases) {
+      const bool sm = what.transport == "sm";
+      EXPECT_EQ(what.in_flight_bytes.value_or(0), sm ? 32 << 10 : 0) << calibration::key(what);
+      EXPECT_EQ(what.pace_bytes_per_second.value_or(0) > 0, sm) << calibration::key(what);
+    }
+  for (const Job& job : plan_jobs(suite("peer-boundary")))
+    for (const Case& what : job.cases) EXPECT_FALSE(what.in_flight_bytes.has_value());
+}
+
 TEST(DecisionSuite, ThinChunksAreNotLegal) {
   Suite thin = suite("decision");
   thin.tokens = {256};
