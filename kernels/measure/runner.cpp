@@ -59,7 +59,8 @@ Cut cut_of(const Case& what) {
           .margin = what.margin.value_or(0),
           .ctas = what.ctas.value_or(8),
           .pace_bytes_per_second = what.pace_bytes_per_second.value_or(0),
-          .in_flight_bytes = what.in_flight_bytes.value_or(0)};
+          .in_flight_bytes = what.in_flight_bytes.value_or(0),
+          .owners_in_turns = what.variant == "turns"};
 }
 
 Enqueue work_of(BoundaryCase& boundary, const Case& what) {

@@ -143,6 +143,7 @@ void ScatterCase::plan_inside(int set, int rank, const Cut& cut, bool multiply, 
   scatter.rank = rank;
   scatter.ranks = ranks_;
   scatter.chunks_per_shard = cut.chunks;
+  scatter.owners_in_turns = cut.owners_in_turns;
   const std::size_t flag_count = static_cast<std::size_t>(cut.chunks) * sizeof(Signal);
   for (int other = 0; other < ranks_; ++other) {
     const bool runs = stage_.memory().runs(other);

@@ -205,6 +205,23 @@ std::vector<Case> interference_cases(const Suite& suite, const Case& base) {
   return cases;
 }
 
+namespace {
+
+/// Adds a fused cell with its controls, in each order in which its tiles are to be walked.
+void add_cell(const Suite& suite, const Case& cell, std::vector<Case>& cases) {
+  const bool sums = cell.schedule == "device_flag" && cell.transport == "sm" &&
+                    (cell.operation == "gemm_rs" || cell.operation == "gemm_ar") &&
+                    cell.backend != "host_link";
+  for (const char* order : {"", "turns"}) {
+    if (*order != '\0' && !(sums && suite.both_orders)) continue;
+    Case one = cell;
+    one.variant = order;
+    for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(one, figure));
+  }
+}
+
+}  // namespace
+
 std::vector<Case> boundary_cases(const Suite& suite, const Case& base) {
   std::vector<Case> cases;
   add_unfused(suite, base, cases);
@@ -223,7 +240,7 @@ std::vector<Case> boundary_cases(const Suite& suite, const Case& base) {
             cell.margin = ctas;
             hold_back(suite, base, cell);
           }
-          for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(cell, figure));
+          add_cell(suite, cell, cases);
         }
       }
   }
@@ -254,7 +271,7 @@ std::vector<Case> decision_cases(const Suite& suite, const Case& base) {
             cell.ctas = margin == 0 ? 8 : most;
             hold_back(suite, base, cell);
           }
-          for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(cell, figure));
+          add_cell(suite, cell, cases);
         }
     }
   }

@@ -84,6 +84,8 @@ Suite load_suite(const std::filesystem::path& file) {
   suite.clusters = counts(root, {"clusters", "cluster sizes of our product: 1, 2, 4"}, 1);
   suite.transports = list<std::string>(root, {"transports", "copy_engine, sm"});
   suite.schedules = list<std::string>(root, {"schedules", "chunked, device_flag"});
+  suite.both_orders = root.defaulted<bool>(
+      {"both_orders", "what is summed in its launch also with owners that take turns"}, false);
   suite.sizes_bytes = sizes(root, {"sizes", "payloads"});
   suite.in_flight_bytes = sizes(root, {"in_flight", "outstanding bytes a CTA"});
   for (const Bandwidth pace : list<Bandwidth>(root, {"paces", "of all CTAs together; 0: free"}))

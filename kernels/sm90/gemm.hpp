@@ -75,6 +75,9 @@ struct Scatter {
   int ranks = 1;
   int chunks_per_shard = 1;
   Landing landing = Landing::slot;
+  /// The first rows of every owner, then the next ones of each, so that what is summed is whole early; where
+  /// shards are whole groups of tiles. Otherwise one owner after another, the own rows last.
+  bool owners_in_turns = false;
   /// By owner: row 0 of the owner's rows, in the slot that it keeps for this rank (or in its sum).
   std::vector<Matrix> slots;
   /// By owner: chunks_per_shard flags at the owner that say this rank's chunk has landed; null:

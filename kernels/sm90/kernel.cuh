@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
       for (int index = feed.template next<true>(); index < end;
            index = feed.template next<true>()) {
         if (draws) draw.ask();
-        const TilePlace place = place_of(core.order, index / L::spread_k);
+        const TilePlace place = place_of<Mode::in_turns>(core.order, index / L::spread_k);
         const Depth depth = depth_at(index);
         const int row = tile_row(place);
         const int column = tile_column(place);
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
       for (int index = feed.next(); index < end; index = feed.next()) {
         if (L::turns && !takes<L::warpgroups>(turn, warpgroup)) continue;
         if (!stores_tile<kTile>(index)) continue;
-        const TilePlace place = place_of(core.order, index / L::spread_k);
+        const TilePlace place = place_of<Mode::in_turns>(core.order, index / L::spread_k);
         const int row = tile_row(place) + (L::by_rows ? warpgroup * L::warpgroup_m : 0);
         const int column = tile_column(place) + (L::by_columns ? warpgroup * L::warpgroup_n : 0) +
                            part * (L::warpgroup_n / L::split_k);

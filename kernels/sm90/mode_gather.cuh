@@ -21,6 +21,7 @@ struct Gathering {
     const Signal* shard_ready[max_ranks];
   };
   static constexpr bool looks = true;
+  static constexpr bool in_turns = false;  ///< owners' rows may take turns
   struct Loader {
     Signal sequence = 0;
     /// Chunks that have been there: lane l keeps chunk 32 i + l in bit i, while i is below 32.

@@ -11,7 +11,8 @@ struct Plain {
     CoreParams core;
     CUtensorMap out;
   };
-  static constexpr bool looks = false;  ///< at flags before the first tile
+  static constexpr bool looks = false;     ///< at flags before the first tile
+  static constexpr bool in_turns = false;  ///< owners' rows may take turns
   struct Loader {};
   struct Sender {};
 

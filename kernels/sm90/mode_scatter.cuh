@@ -32,7 +32,8 @@ struct Scattering {
     Signal* posted[max_ranks];
     const Signal* gathered[max_ranks];
   };
-  static constexpr bool looks = false;  ///< at flags before the first tile
+  static constexpr bool looks = false;    ///< at flags before the first tile
+  static constexpr bool in_turns = true;  ///< owners' rows may take turns
   struct Loader {};
   struct Sender {
     std::int64_t in_flight = 0;

@@ -211,6 +211,7 @@ CoreParams core_params(const Product& p, const Options& options, const Workspace
   order.group = std::clamp((options.group_rows == 0 ? 2'048 : options.group_rows) / cluster_rows, 1,
                            order.rows);
   order.counter = options.scheduler == Scheduler::counter;
+  order.owners = order.owner_groups = 1;
   WEFT_CUDA(cudaFuncSetAttribute(state.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  state.shared_bytes));
   const int resident = std::min(computing / tile.cluster(), resident_clusters(state));

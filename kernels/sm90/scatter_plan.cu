@@ -54,6 +54,14 @@ Scattering::Params scatter_params(const Product& product, const Scatter& scatter
   const shapes::Tile& tile = tile_of(state);
   params.core.coordination.bytes_in_flight =
       shapes::ceil_div(static_cast<int>(options.pace.bytes_in_flight_per_cta), tile.warpgroups);
+  TileOrder& order = params.core.order;
+  const int group_rows = order.group * tile.m() * tile.cluster_m;
+  if (scatter.owners_in_turns && order.rows % order.group == 0 &&
+      product.m == order.rows / order.group * group_rows &&
+      product.m % (scatter.ranks * group_rows) == 0) {
+    order.owners = scatter.ranks;
+    order.owner_groups = ownership.shard_rows() / group_rows;
+  }
   params.chunks = Chunks::of(ownership, scatter.rank);
   params.ranks = scatter.ranks;
   params.rank = scatter.rank;

@@ -12,13 +12,15 @@ namespace weft::kernels {
 
 /// Tile order and hand-out of one launch, in units of a cluster's tiles.
 struct TileOrder {
-  int rows;      ///< cluster tiles from top to bottom
-  int columns;   ///< cluster tiles from left to right
-  int first;     ///< the row of cluster tiles to begin with
-  int group;     ///< rows of cluster tiles walked together
-  int parts;     ///< parts of K that follow each other in the order, each a tile of its own
-  int clusters;  ///< clusters that compute
-  bool counter;  ///< hand out by the counter
+  int rows;          ///< cluster tiles from top to bottom
+  int columns;       ///< cluster tiles from left to right
+  int first;         ///< the row of cluster tiles to begin with
+  int group;         ///< rows of cluster tiles walked together
+  int parts;         ///< parts of K that follow each other in the order, each a tile of its own
+  int clusters;      ///< clusters that compute
+  bool counter;      ///< hand out by the counter
+  int owners;        ///< whose groups of rows take turns, with kInTurns; 1: one owner after another
+  int owner_groups;  ///< groups of rows of an owner
 };
 
 /// The place of a cluster's tiles, in units of a cluster's tiles.
@@ -33,10 +35,13 @@ __device__ __forceinline__ int end_of(const TileOrder& order) {
 }
 
 /// Returns the place of tile `index` of the order, parts of K apart.
+template <bool kInTurns>
 __device__ __forceinline__ TilePlace place_of(const TileOrder& order, int index) {
   const int per_group = order.group * order.columns;
-  const int group = index / per_group;
+  int group = index / per_group;
   const int within = index - group * per_group;
+  if constexpr (kInTurns)
+    if (order.owners > 1) group = group % order.owners * order.owner_groups + group / order.owners;
   const int height = min(order.group, order.rows - group * order.group);
   const int column = within / height;
   int row = group * order.group + within - column * height + order.first;

@@ -113,6 +113,20 @@ TEST(BoundarySuite, CtasThatCrossAHostLinkAreHeldToItsPaceAndLimit) {
     for (const Case& what : job.cases) EXPECT_FALSE(what.in_flight_bytes.has_value());
 }
 
+TEST(BoundarySuite, OwnersTakeTurnsWhereWhatTheirTilesStoreIsSummedInTheLaunch) {
+  Suite both = suite("peer-boundary");
+  both.both_orders = true;
+  for (const Job& job : plan_jobs(both)) {
+    int turns = 0, summed = 0;
+    for (const Case& what : job.cases) {
+      turns += what.variant == "turns" ? 1 : 0;
+      const bool inside = what.schedule == "device_flag" && what.transport == "sm";
+      summed += inside && (what.operation == "gemm_rs" || what.operation == "gemm_ar") ? 1 : 0;
+    }
+    EXPECT_EQ(2 * turns, summed) << calibration::key(job.cases.front());
+  }
+}
+
 TEST(DecisionSuite, ThinChunksAreNotLegal) {
   Suite thin = suite("decision");
   thin.tokens = {256};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -97,6 +98,20 @@ TEST_F(Fused, RowsOfASlotMayLieApart) {
     Group group(problem, 41);
     expect_group_right(group, problem, 1);
   }
+}
+
+TEST_F(Fused, OwnersMayTakeTurns) {
+  // Whole groups of tiles a shard, groups that span chunks, and rows for which owners follow each other.
+  for (const auto& [m, chunks] : {std::pair{1'024, 2}, std::pair{1'024, 8}, std::pair{1'003, 2}})
+    for (const Operation operation :
+         {Operation::gemm_rs, Operation::gemm_rs_apart, Operation::gemm_ar, Operation::gemm_a2a})
+      for (const char* tile : {"64x128", "128x192_c2x1_turns", "64x128_s4"}) {
+        GroupProblem problem{operation, 4, chunks, m, 776, 200};
+        problem.options.tile = tile_named(tile);
+        problem.owners_in_turns = true;
+        Group group(problem, 43);
+        expect_group_right(group, problem, 1);
+      }
 }
 
 TEST_F(Fused, ThousandRoundsNeedNoReset) {

@@ -156,6 +156,7 @@ void Group::plan(int r, int parity) {
   scatter.rank = shot.rank = r;
   scatter.ranks = shot.ranks = p.ranks;
   scatter.chunks_per_shard = chunks;
+  scatter.owners_in_turns = p.owners_in_turns;
   reduce.ctas = shot.ctas = p.communication_ctas;
   reduce.out = p.operation == Operation::gemm_ar ? row_of(me, r) : Matrix{me.out.data(), p.n};
   shot.out = {me.out.data(), p.n};

@@ -36,6 +36,7 @@ struct GroupProblem {
   int n = 0;
   int k = 0;
   int communication_ctas = 2;
+  bool owners_in_turns = false;
   int slot_padding = 0;  ///< elements between the rows of a slot; a multiple of 8
   Options options{};     ///< of every rank; sms is divided among them
 };
