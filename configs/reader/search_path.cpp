@@ -2,16 +2,30 @@
 #include "configs/reader/search_path.hpp"
 
 #include <algorithm>
+#include <map>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "sim/units/nearest.hpp"
 #include "sim/units/quote.hpp"
 
 namespace weft::config {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The .json files of a folder by their stems, under `written`; those that are there already stay.
+void add_files(std::map<std::string, std::string>& files, const fs::path& folder,
+               const fs::path& written) {
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const fs::path& file = entry->path();
+    if (file.extension() == ".json")
+      files.try_emplace(file.stem().string(), (written / file.filename()).generic_string());
+  }
+}
 
 std::optional<fs::path> find(StrictObject& object, Field field, const std::optional<FileName>& name,
                              const SearchPath& search) {
@@ -20,8 +34,12 @@ std::optional<fs::path> find(StrictObject& object, Field field, const std::optio
   if (!found.file) {
     std::vector<std::string> looked;
     for (const fs::path& path : found.looked) looked.push_back(path.string());
-    object.error(field.name, fmt::format("no file {}", in_quotes(name->text, 200)),
-                 fmt::format("looked for {}", fmt::join(looked, ", ")));
+    const auto meant =
+        file_meant(name->text, std::string(field.name) + "s", object.reading().file, search);
+    object.error(
+        field.name, fmt::format("no file {}", in_quotes(name->text, 200)),
+        fmt::format("{}looked for {}", meant ? fmt::format("did you mean \"{}\"? ", *meant) : "",
+                    fmt::join(looked, ", ")));
   }
   return found.file;
 }
@@ -51,6 +69,21 @@ Resolution resolve(std::string_view name, const fs::path& named_by, const Search
     }
   }
   return result;
+}
+
+std::optional<std::string> file_meant(std::string_view name, std::string_view kind,
+                                      const fs::path& named_by, const SearchPath& search) {
+  const fs::path beside = named_by.parent_path();
+  std::map<std::string, std::string> files;
+  add_files(files, beside / kind, kind);
+  add_files(files, beside / ".." / kind, fs::path("..") / kind);
+  for (const fs::path& folder : search.configs) add_files(files, folder / kind, kind);
+  if (search.installed) add_files(files, *search.installed / kind, kind);
+  std::vector<std::string_view> stems;
+  for (const auto& [stem, file] : files) stems.push_back(stem);
+  const auto nearest = nearest_name(fs::path(name).stem().string(), stems);
+  if (!nearest) return std::nullopt;
+  return files.at(*nearest);
 }
 
 std::optional<FileName> Codec<FileName>::read(const Spot& spot, NoRange) {

@@ -32,6 +32,12 @@ struct Resolution {
 Resolution resolve(std::string_view name, const std::filesystem::path& named_by,
                    const SearchPath& search);
 
+/// The file that `name` may mean where it means none: of that name or nearly so, a .json of the folder `kind`
+/// ("machines") beside or under where names are looked up, as a document there would write it.
+std::optional<std::string> file_meant(std::string_view name, std::string_view kind,
+                                      const std::filesystem::path& named_by,
+                                      const SearchPath& search);
+
 /// A name of a file as it stands in a document.
 struct FileName {
   std::string text;
@@ -47,7 +53,7 @@ struct Codec<FileName> {
 };
 
 /// Reads a key that names a file, and resolves it; a file that is not there is an error that lists
-/// where it looked.
+/// where it looked, and names a file of the key's kind (machine: machines) that may be meant.
 std::filesystem::path required_file(StrictObject& object, Field field, const SearchPath& search);
 /// The same for a key that may be absent.
 std::optional<std::filesystem::path> optional_file(StrictObject& object, Field field,

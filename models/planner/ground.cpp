@@ -45,9 +45,13 @@ std::filesystem::path find_profile(const std::string& name, const std::string& m
   const config::Resolution found =
       config::resolve(fmt::format("../profiles/{}.json", name), machine_file, search);
   if (found.file) return *found.file;
+  const auto meant = config::file_meant(name + ".json", "profiles", machine_file, search);
   throw config::ConfigErrors(config::ConfigError{
       machine_file, 0, 0, "/profile", fmt::format("there is no profile \"{}\"", name),
-      "a profile is a file in configs/profiles, beside the folder of the machine"});
+      fmt::format("{}a profile is a file in configs/profiles, beside the folder of the machine",
+                  meant ? fmt::format("did you mean \"{}\"? ",
+                                      std::filesystem::path(*meant).stem().string())
+                        : "")});
 }
 
 Ground read_ground(const std::string& machine_file, const std::optional<std::string>& profile_file,

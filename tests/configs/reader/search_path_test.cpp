@@ -73,6 +73,26 @@ TEST_F(SearchPathTest, FileThatIsNotThereListsWhereItLooked) {
   }
 }
 
+TEST_F(SearchPathTest, FileThatMayBeMeantIsNamedAsADocumentWritesIt) {
+  for (const char* folder : {"here/machines", "machines", "one/models", "share/profiles"})
+    fs::create_directories(root_ / folder);
+  for (const char* file : {"machines/h200x8.json", "machines/h100x8.json", "here/machines/own.json",
+                           "one/models/llama3-8b.json", "share/profiles/h200-sxm.json"})
+    touch(file);
+  const fs::path naming = root_ / "here" / "scenario.json";
+  const auto meant = [&](const char* name, const char* kind) {
+    return file_meant(name, kind, naming, search_).value_or("");
+  };
+  EXPECT_EQ(meant("h200x8", "machines"), "../machines/h200x8.json");
+  EXPECT_EQ(meant("wrong/h100x8.json", "machines"), "../machines/h100x8.json");
+  EXPECT_EQ(meant("h20x8", "machines"), "../machines/h200x8.json");
+  EXPECT_EQ(meant("own", "machines"), "machines/own.json");
+  EXPECT_EQ(meant("llama3-8b", "models"), "models/llama3-8b.json");
+  EXPECT_EQ(meant("h200-smx.json", "profiles"), "profiles/h200-sxm.json");
+  EXPECT_EQ(meant("cluster", "machines"), "");
+  EXPECT_EQ(meant("llama3-8b", "profiles"), "");
+}
+
 TEST_F(SearchPathTest, KeysThatNameFilesAreRead) {
   touch("one/m.json");
   const Document document = Document::parse("{\"machine\": \"m.json\"}", "x.json");

@@ -103,6 +103,14 @@ TEST(BadScenario, IsOneOfThreeKinds) {
 TEST(BadScenario, BoundariesSayWhatIsWrong) {
   expect(
       {
+          {"names of shipped machines and profiles",
+           R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "ag_gemm", "M": 8192,
+"N": 8192, "K": 8192, "ranks": 8, "machine": "h200x8",
+"profile": "h200-sxm.json", "dtype": "bf16"}})",
+           "configs/scenarios/s.json:2:35: /boundary/machine: no file \"h200x8\" (did you mean "
+           "\"../machines/h200x8.json\"? looked for configs/scenarios/h200x8)\n"
+           "configs/scenarios/s.json:3:1: /boundary/profile: no file \"h200-sxm.json\" (did you "
+           "mean \"../profiles/h200-sxm.json\"? looked for configs/scenarios/h200-sxm.json)"},
           {"everything at once",
            R"({"schema": "weft.scenario/1", "name": "x", "boundary": {
 "operator": "ag_gem",
