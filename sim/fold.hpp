@@ -29,7 +29,7 @@ struct Folded {
 };
 
 /// Folds all ranks that the program uses into the first of them, or says why it cannot; then
-/// machine and program are those given.
-[[nodiscard]] Folded fold(const Machine& machine, const Program& program);
+/// machine and program are those given. A result that is no longer needed gives its memory.
+[[nodiscard]] Folded fold(const Machine& machine, const Program& program, Folded spent = {});
 
 }  // namespace weft::sim

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "sim/units/check.hpp"
 
@@ -32,7 +33,20 @@ T& extend(std::vector<T>& array, Slice& slice, T value, const char* what) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder() {
+void empty(Program& program) {
+  program.events = 0;
+  const auto clear = [](auto&... arrays) { (arrays.clear(), ...); };
+  clear(program.labels, program.tags, program.streams, program.signals, program.kernels,
+        program.roles, program.ranges, program.traffic, program.waits, program.posts, program.gangs,
+        program.gang_members, program.gang_uses, program.graphs, program.threads);
+}
+
+ProgramBuilder::ProgramBuilder(Program spent) : program_(std::move(spent)) {
+  for (HostThread& thread : program_.threads) {
+    thread.commands.clear();
+    spent_calls_.push_back(std::move(thread.commands));
+  }
+  empty(program_);
   program_.labels.emplace_back();
   labels_.emplace("", 0);
   program_.tags.emplace_back();
@@ -103,7 +117,12 @@ GangWriter ProgramBuilder::gang(std::string_view text, Bytes bytes, Bandwidth ca
 }
 
 CallWriter ProgramBuilder::thread(ProcessId process) {
-  program_.threads.push_back({.process = process, .commands = {}});
+  std::vector<Command> calls;
+  if (!spent_calls_.empty()) {
+    calls = std::move(spent_calls_.back());
+    spent_calls_.pop_back();
+  }
+  program_.threads.push_back({.process = process, .commands = std::move(calls)});
   return {*this, false, size32(program_.threads.size()) - 1};
 }
 

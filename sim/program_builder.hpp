@@ -28,6 +28,9 @@ namespace weft::sim {
 
 class ProgramBuilder;
 
+/// Leaves nothing in the program but the memory of its arrays.
+void empty(Program& program);
+
 /// Describes one kernel; every call adds to what was added last (a role, then its ranges, then a
 /// range's traffic, waits and posts, all of one kind together). The next kernel ends it.
 class KernelWriter {
@@ -163,7 +166,8 @@ class CallWriter {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder();
+  /// Begins an empty program, in the memory of one that is no longer needed.
+  explicit ProgramBuilder(Program spent = {});
 
   /// Returns the label's id; equal texts share one.
   LabelId label(std::string_view text);
@@ -212,6 +216,7 @@ class ProgramBuilder {
   ByText<std::uint32_t> labels_;
   ByText<ByPart> tags_;  // by boundary
   std::uint32_t last_tag_ = 0;
+  std::vector<std::vector<Command>> spent_calls_;  // of host threads: empty, with their memory
 };
 
 }  // namespace weft::sim

@@ -8,7 +8,6 @@
 #include "models/schedules/layer_program.hpp"
 #include "models/schedules/registry.hpp"
 #include "sim/controls.hpp"
-#include "sim/fold.hpp"
 #include "sim/units/check.hpp"
 
 namespace weft::model {
@@ -20,8 +19,8 @@ struct Runnable {
   const sim::Program& program;
   sim::Folded folded;
 
-  Runnable(const sim::Machine& whole, const sim::Program& all)
-      : machine(whole), program(all), folded(sim::fold(whole, all)) {}
+  Runnable(const sim::Machine& whole, const sim::Program& all, sim::Folded spent = {})
+      : machine(whole), program(all), folded(sim::fold(whole, all, std::move(spent))) {}
 
   bool is_folded() const { return folded.refused.empty(); }
   const sim::Machine& its_machine() const { return is_folded() ? folded.machine : machine; }
@@ -88,8 +87,8 @@ ScheduleChoice serial_choice() {
 }  // namespace
 
 sim::Program boundary_program(const Boundary& boundary, const ScheduleChoice& choice,
-                              const Site& site) {
-  LayerProgram program(site);
+                              const Site& site, sim::Program spent) {
+  LayerProgram program(site, std::move(spent));
   choice.schedule->expand(boundary, choice.knobs, site, program);
   return program.finish();
 }
@@ -116,10 +115,14 @@ sim::Program layer_program(const Layer& layer, const std::vector<ScheduleChoice>
 }
 
 Figures overlapped_only(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
-                        const sim::Effects& effects, sim::Workspace* workspace) {
+                        const sim::Effects& effects, Scratch* scratch) {
   Figures figures;
-  const sim::Program program = boundary_program(boundary, choice, site);
-  set_overlapped(Runnable(site.built.machine, program).modes(effects, workspace), figures);
+  Scratch own;
+  Scratch& memory = scratch != nullptr ? *scratch : own;
+  memory.program = boundary_program(boundary, choice, site, std::move(memory.program));
+  Runnable runs(site.built.machine, memory.program, std::move(memory.folded));
+  set_overlapped(runs.modes(effects, &memory.workspace), figures);
+  memory.folded = std::move(runs.folded);
   return figures;
 }
 

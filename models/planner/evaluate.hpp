@@ -9,6 +9,7 @@
 #include "models/schedules/schedule.hpp"
 #include "models/schedules/site.hpp"
 #include "models/workloads/workload.hpp"
+#include "sim/fold.hpp"
 #include "sim/record.hpp"
 #include "sim/run.hpp"
 
@@ -20,20 +21,27 @@ struct ScheduleChoice {
   Knobs knobs;
 };
 
-/// The program of one boundary alone.
+/// The program of one boundary alone, in the memory of one that is no longer needed.
 [[nodiscard]] sim::Program boundary_program(const Boundary& boundary, const ScheduleChoice& choice,
-                                            const Site& site);
+                                            const Site& site, sim::Program spent = {});
 
 /// The program of a whole layer: operators and boundaries in order, one choice for each boundary.
 [[nodiscard]] sim::Program layer_program(const Layer& layer,
                                          const std::vector<ScheduleChoice>& choices,
                                          const Site& site);
 
+/// Memory that one question leaves to the next: nothing else of it is kept.
+struct Scratch {
+  sim::Program program;
+  sim::Folded folded;
+  sim::Workspace workspace;
+};
+
 /// D of a boundary: the time of its worse mode; the one figure that a search needs. A thread that asks for many
-/// gives a workspace of its own.
+/// gives memory of its own.
 [[nodiscard]] Figures overlapped_only(const Boundary& boundary, const ScheduleChoice& choice,
                                       const Site& site, const sim::Effects& effects,
-                                      sim::Workspace* workspace = nullptr);
+                                      Scratch* scratch = nullptr);
 
 /// A, B and C of a boundary: the same for every schedule.
 [[nodiscard]] Figures yardsticks(const Boundary& boundary, const Site& site,

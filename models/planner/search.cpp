@@ -134,9 +134,9 @@ std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
 }
 
 Outcome simulate(const Boundary& boundary, const ScheduleChoice& choice, const Site& site,
-                 const sim::Effects& effects, sim::Workspace& workspace) {
+                 const sim::Effects& effects, Scratch& scratch) {
   try {
-    return {overlapped_only(boundary, choice, site, effects, &workspace), {}};
+    return {overlapped_only(boundary, choice, site, effects, &scratch), {}};
   } catch (const sim::DeadlockError& deadlock) {
     return {std::nullopt, deadlock.what()};
   }
@@ -171,7 +171,7 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
     Candidate candidate;
   };
   std::vector<Kept> best;
-  std::vector<sim::Workspace> workspaces(workers.threads());
+  std::vector<Scratch> scratches(workers.threads());
   std::size_t done = 0;
   while (done < points.size()) {
     if (options.progress && !options.progress(static_cast<std::int64_t>(done),
@@ -187,7 +187,7 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
     }
     std::vector<Outcome> outcomes(end - done);
     workers.run(end - done, [&](std::size_t i, unsigned thread) {
-      outcomes[i] = simulate(boundary, points[done + i].choice, site, effects, workspaces[thread]);
+      outcomes[i] = simulate(boundary, points[done + i].choice, site, effects, scratches[thread]);
     });
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       ++result.count.simulated;

@@ -41,7 +41,8 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 }  // namespace
 
-LayerProgram::LayerProgram(const Site& site) : site_(site) {
+LayerProgram::LayerProgram(const Site& site, sim::Program spent)
+    : site_(site), builder_(std::move(spent)) {
   for (std::uint32_t rank = 0; rank < site.built.machine.ranks.size(); ++rank) {
     const sim::RankId id(rank);
     hosts_.push_back(builder_.thread(site.built.machine.rank(id).process));
@@ -235,7 +236,8 @@ int library_cluster(const Profile& profile, int ctas) {
 
 void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::string_view label,
                               const std::vector<sim::StreamId>& streams,
-                              const std::vector<sim::EventId>& resident, int cluster) {
+                              const std::vector<sim::EventId>& resident,
+                              std::optional<int> cluster) {
   if (message == Bytes() || ranks() < 2) return;
   const GangUses& uses = site_.gangs->of(cost, site_.built);
   sim::GangWriter gang = builder_.gang(label, message, cost.rate_cap);
@@ -246,11 +248,11 @@ void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::st
   }
   const int threads = as_int(cost.threads_per_cta);
   const int ctas = std::max(1, as_int(cost.ctas));
-  if (cluster == 1) cluster = library_cluster(site_.profile, ctas);
+  const int together = cluster.value_or(library_cluster(site_.profile, ctas));
   for (int rank = 0; rank < ranks(); ++rank) {
     sim::KernelWriter kernel =
         builder_.gang_kernel(label, gang.id(), static_cast<std::uint32_t>(rank), ctas);
-    kernel.cluster(cluster).footprint(
+    kernel.cluster(together).footprint(
         {threads, threads * collective_registers_per_thread, collective_shared_memory});
     const sim::StreamId stream = streams.at(static_cast<std::size_t>(rank));
     sim::CallWriter& calls = host(rank).labelled(label);

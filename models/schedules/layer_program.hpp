@@ -34,7 +34,8 @@ struct GemmCall {
 
 class LayerProgram {
  public:
-  explicit LayerProgram(const Site& site);
+  /// In the memory of a program that is no longer needed, if there is one.
+  explicit LayerProgram(const Site& site, sim::Program spent = {});
 
   [[nodiscard]] const Site& site() const { return site_; }
   /// Ranks of the group; those that run are the first ones and have host threads and streams.
@@ -85,10 +86,12 @@ class LayerProgram {
                 const std::vector<sim::SignalId>& signals);
 
   /// Launches one collective of all ranks, on each rank's given stream; `resident`: events, by rank, that are
-  /// recorded once all of its CTAs are. Each member's CTAs come in clusters of `cluster`.
+  /// recorded once all of its CTAs are. Each member's CTAs come in clusters of `cluster`, or as a
+  /// collective library launches them.
   void collective(const CollectiveCost& cost, Bytes message, std::string_view label,
                   const std::vector<sim::StreamId>& streams,
-                  const std::vector<sim::EventId>& resident = {}, int cluster = 1);
+                  const std::vector<sim::EventId>& resident = {},
+                  std::optional<int> cluster = std::nullopt);
 
   /// Index of the rank's transport engine that serves this direction; none if the device has no such engine.
   [[nodiscard]] std::optional<std::uint32_t> engine(int rank, sim::EngineDirection direction) const;

@@ -8,6 +8,7 @@
 
 #include "sim/fold/apart.hpp"
 #include "sim/fold/orbits.hpp"
+#include "sim/program_builder.hpp"
 
 namespace weft::sim {
 
@@ -64,6 +65,7 @@ class Folding {
     to.processes = machine_.processes;
     to.ranks = machine_.ranks;
     to.control = machine_.control;
+    to.routes.clear();
     to.memory_orbits = orbits(group_.memories, machine_.memories.size());
     to.link_orbits = orbits(group_.links, machine_.links.size());
     to.switch_orbits = orbits(group_.switches, machine_.switches.size());
@@ -157,6 +159,8 @@ class Folding {
 
   void copy_program() {
     Program& to = out_->program;
+    std::vector<HostThread> threads = std::exchange(to.threads, {});
+    empty(to);
     to.labels = program_.labels;
     to.tags = program_.tags;
     to.events = program_.events;
@@ -171,16 +175,18 @@ class Folding {
     gang_.assign(program_.gangs.size(), kUnmapped);
     const std::uint32_t thread = view_.thread_of[0];
     if (thread == kUnmapped) return;
-    to.threads.push_back({.process = program_.threads[thread].process,
-                          .commands = fold_calls(program_.threads[thread].commands)});
+    const HostThread& from = program_.threads[thread];
+    HostThread& calls = to.threads.emplace_back(threads.empty() ? HostThread{from.process, {}}
+                                                                : std::move(threads.front()));
+    calls.process = from.process;
+    fold_calls(from.commands, calls.commands);
   }
 
-  std::vector<Command> fold_calls(const std::vector<Command>& commands) {
-    std::vector<Command> list = commands;
+  void fold_calls(const std::vector<Command>& commands, std::vector<Command>& list) {
+    list = commands;
     for (Command& command : list) {
       std::visit([this](auto& call) { renumber(call); }, command.call);
     }
-    return list;
   }
 
   template <class T>
@@ -194,7 +200,8 @@ class Folding {
 
   GraphId fold_graph(GraphId id) {
     if (graph_[id.value()] == kUnmapped) {
-      std::vector<Command> calls = fold_calls(program_.graphs[id.value()].commands);
+      std::vector<Command> calls;
+      fold_calls(program_.graphs[id.value()].commands, calls);
       graph_[id.value()] = static_cast<std::uint32_t>(out_->program.graphs.size());
       out_->program.graphs.push_back({std::move(calls)});
     }
@@ -346,8 +353,8 @@ class Folding {
 
 }  // namespace
 
-Folded fold(const Machine& machine, const Program& program) {
-  Folded folded;
+Folded fold(const Machine& machine, const Program& program, Folded spent) {
+  Folded folded = std::move(spent);
   const RankView view = view_ranks(machine, program);
   folded.refused = view.refused;
   if (folded.refused.empty() && view.ranks.size() < 2) folded.refused = "there is one rank";

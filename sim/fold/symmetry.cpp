@@ -85,7 +85,9 @@ void note(std::uint32_t& only, std::uint32_t id) {
 }  // namespace
 
 RouteIndex::RouteIndex(const Machine& machine)
-    : memories_(machine.memories.size()),
+    : machine_(machine),
+      ordered_(machine.routes.size()),
+      memories_(machine.memories.size()),
       between_(memories_ * memories_, kUnmapped),
       source_of_(machine.links.size(), kUnmapped),
       target_of_(machine.links.size(), kUnmapped) {
@@ -104,8 +106,10 @@ RouteIndex::RouteIndex(const Machine& machine)
   }
 }
 
-std::vector<RouteShare> RouteIndex::shares(const Route& route) const {
-  std::vector<RouteShare> list = route.shares;
+const std::vector<RouteShare>& RouteIndex::shares(RouteId id) const {
+  std::vector<RouteShare>& list = ordered_[id.value()];
+  if (!list.empty()) return list;
+  list = machine_.routes[id.value()].shares;
   const auto place = [&](const RouteShare& share) {
     if (share.on != RouteShare::On::link) return std::array{3, 0};
     const int far_from_source = source_of_[share.index] == kSeveral ? 1 : 0;
@@ -263,19 +267,21 @@ bool Symmetry::route(RouteId a, RouteId b) {
   if (!fresh) return true;
   const Route& x = machine_.routes[a.value()];
   const Route& y = machine_.routes[b.value()];
-  const std::string differ =
-      fmt::format("routes {} \"{}\" and {} \"{}\" differ", a.value(), x.name, b.value(), y.name);
+  const auto differ = [&] {
+    return fail(
+        fmt::format("routes {} \"{}\" and {} \"{}\" differ", a.value(), x.name, b.value(), y.name));
+  };
   if (x.kind != y.kind || x.denominator != y.denominator || x.latency != y.latency ||
       x.sources.size() != y.sources.size() || x.targets.size() != y.targets.size() ||
       x.shares.size() != y.shares.size() || x.nic.has_value() != y.nic.has_value()) {
-    return fail(differ);
+    return differ();
   }
   if (x.nic) {
     const Nic& n = machine_.nics[x.nic->value()];
     const Nic& m = machine_.nics[y.nic->value()];
     if (!nics_.learn(x.nic->value(), y.nic->value(), fresh) || n.message_cost != m.message_cost ||
         n.queue_pairs != m.queue_pairs) {
-      return fail(differ);
+      return differ();
     }
   }
   if (x.kind == Route::Kind::unicast) {
@@ -283,12 +289,12 @@ bool Symmetry::route(RouteId a, RouteId b) {
         !memory(x.targets.front(), y.targets.front())) {
       return false;
     }
-    const std::vector<RouteShare> mine = index_.shares(x);
-    const std::vector<RouteShare> theirs = index_.shares(y);
+    const std::vector<RouteShare>& mine = index_.shares(a);
+    const std::vector<RouteShare>& theirs = index_.shares(b);
     for (std::size_t i = 0; i < mine.size(); ++i) {
       const RouteShare& s = mine[i];
       const RouteShare& t = theirs[i];
-      if (s.on != t.on || s.numerator != t.numerator) return fail(differ);
+      if (s.on != t.on || s.numerator != t.numerator) return differ();
       const bool same =
           s.on == RouteShare::On::link ? link(s.index, t.index) : fabric_switch(s.index, t.index);
       if (!same) return false;
@@ -316,7 +322,7 @@ bool Symmetry::route(RouteId a, RouteId b) {
   if (ends(x.sources, &memories_) != ends(y.sources, nullptr) ||
       ends(x.targets, &memories_) != ends(y.targets, nullptr) ||
       shares(x, true) != shares(y, false)) {
-    return fail(differ);
+    return differ();
   }
   return true;
 }

@@ -52,9 +52,11 @@ class RouteIndex {
   }
   /// Returns a unicast route's shares so that those of alike routes stand in the same places: on
   /// links that serve one source, then on those that serve one target, then on the others.
-  [[nodiscard]] std::vector<RouteShare> shares(const Route& route) const;
+  [[nodiscard]] const std::vector<RouteShare>& shares(RouteId id) const;
 
  private:
+  const Machine& machine_;
+  mutable std::vector<std::vector<RouteShare>> ordered_;  // by route, from the first question on
   std::size_t memories_;
   std::vector<std::uint32_t> between_;
   std::vector<std::uint32_t> source_of_;  // by link: its only one, or kSeveral

@@ -4,6 +4,7 @@
 #include "sim/fold.hpp"
 
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +47,38 @@ TEST(Folding, EverySchedulesRanksAreAlikeOnAnEvenMachine) {
       }
     }
   }
+}
+
+// Memory that earlier points leave changes nothing, be it of larger programs or of one that did not fold.
+TEST(Folding, SpentMemoryLeavesNothingBehind) {
+  const Site site = test_site("h200x8.json", 4);
+  Site uneven = site;
+  uneven.built.machine.devices.front().speed_permille = 500;
+  sim::Program program;
+  sim::Folded folded;
+  bool refused = false;
+  const Site* const sites[] = {&site, &uneven, &site};
+  for (const Site* at : sites) {
+    const int ranks = at->ranks();
+    const Boundary boundary =
+        make_boundary(BoundaryKind::gemm_rs, {3072L * ranks, 1024, 2560}, {}, ranks);
+    for (const Schedule* schedule : all_schedules()) {
+      const Knobs knobs(schedule->info().knobs);
+      if (!schedule->refusals(boundary, knobs, *at).empty()) continue;
+      SCOPED_TRACE(schedule->info().name);
+      const sim::Program fresh = boundary_program(boundary, {schedule, knobs}, *at);
+      program = boundary_program(boundary, {schedule, knobs}, *at, std::move(program));
+      EXPECT_TRUE(program == fresh);
+      const sim::Folded alone = sim::fold(at->built.machine, fresh);
+      folded = sim::fold(at->built.machine, fresh, std::move(folded));
+      EXPECT_TRUE(folded.machine == alone.machine);
+      EXPECT_TRUE(folded.program == alone.program);
+      EXPECT_EQ(folded.refused, alone.refused);
+      EXPECT_EQ(folded.ranks_folded, alone.ranks_folded);
+      refused = refused || !alone.refused.empty();
+    }
+  }
+  EXPECT_TRUE(refused);
 }
 
 }  // namespace
