@@ -228,8 +228,7 @@ class Preflight {
 
   void overlap_settings() {
     for (const UbGemm& gemm : in_.overlap->gemms) {
-      const std::int64_t sms =
-          gemm.num_sm.value_or(gemm.method == UbMethod::ring_exchange ? 1 : 16);
+      const std::int64_t sms = ub_num_sm(gemm);
       const bool margin = gemm.set_sm_margin.value_or(gemm.method != UbMethod::ring_exchange);
       if (gemm.method == UbMethod::pipeline && !margin && sms >= 8) {
         at_gemm("sm-margin", gemm,

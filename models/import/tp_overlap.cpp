@@ -8,10 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "models/cost/userbuffers.hpp"
+
 namespace weft::model {
 namespace {
 
-constexpr std::int64_t kMostUbSms = 32;  // UB_MAX_SM of Transformer Engine's userbuffers.h
+constexpr int kWithClusters = 90;  // settings are read for GPUs that have them
 
 constexpr UbSite kSites[] = {
     {"qkv_fprop", UbMethod::ring_exchange, true, false, false},
@@ -42,6 +44,10 @@ std::string_view name_of(UbMethod method) {
       return "external";
   }
   return "unknown";
+}
+
+std::int64_t ub_num_sm(const UbGemm& gemm) {
+  return gemm.num_sm.value_or(gemm.method == UbMethod::ring_exchange ? 1 : 16);
 }
 
 bool same_settings(const UbGemm& a, const UbGemm& b) {
@@ -75,12 +81,9 @@ std::vector<std::string> faults_of(const UbGemm& gemm) {
                          ? fmt::format("{} rides on its dgrad: only external", gemm.name)
                          : fmt::format("{} cannot be external", gemm.name));
   }
-  if (gemm.num_sm && (*gemm.num_sm < 1 || *gemm.num_sm > kMostUbSms)) {
-    faults.push_back(fmt::format("num_sm {} is not between 1 and {}", *gemm.num_sm, kMostUbSms));
-  }
-  if (gemm.cga_size && (*gemm.cga_size < 1 || *gemm.cga_size > 16)) {
-    faults.push_back(fmt::format("cga_size {} is not between 1 and 16", *gemm.cga_size));
-  }
+  for (std::string& fault : ub_grid_faults(ub_num_sm(gemm), gemm.cga_size.value_or(1),
+                                           gemm.method == UbMethod::pipeline, kWithClusters))
+    faults.push_back(std::move(fault));
   if (gemm.num_splits && gemm.method != UbMethod::pipeline) {
     faults.push_back(fmt::format("num_splits belongs to pipeline, not to {}", method));
   }

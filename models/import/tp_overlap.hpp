@@ -27,6 +27,9 @@ struct UbGemm {
   std::optional<bool> set_sm_margin, aggregate, atomic_gemm, use_ce, fp8_buf;
 };
 
+/// The CTAs that communicate: num_sm, or what Transformer Engine takes untold.
+[[nodiscard]] std::int64_t ub_num_sm(const UbGemm& gemm);
+
 /// Equal settings, wherever they stood.
 [[nodiscard]] bool same_settings(const UbGemm& a, const UbGemm& b);
 

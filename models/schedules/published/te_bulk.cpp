@@ -68,7 +68,7 @@ class TeBulk final : public WholeSchedule {
         "needs what is communicated");
     require(broken, nvlink_domain(site),
             "userbuffers are peers of one NVLink domain: tensor parallelism must lie inside it");
-    te_ctas(knobs, broken);
+    te_ctas(knobs, site, false, broken);
     const std::string& architecture = site.profile.gpu.architecture;
     require(broken, knobs.count("launch_completion_event") == 0 || architecture_number(site) >= 90,
             fmt::format("a launch completion event needs Hopper or later, and this is {}",
@@ -98,7 +98,7 @@ class TeBulk final : public WholeSchedule {
     const auto cost = carry(collective, knobs, program.site(), why);
     WEFT_CHECK(cost.has_value(), "te.bulk: {}", why);
     program.collective(*cost, collective.message, collective.name, streams, resident,
-                       te_cluster(knobs, cost->ctas));
+                       te_cluster(knobs, program.site(), cost->ctas));
   }
 };
 

@@ -9,13 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "models/cost/userbuffers.hpp"
 #include "models/schedules/published/te_rules.hpp"
 #include "models/schedules/registry.hpp"
 
 namespace weft::model {
 namespace {
-
-constexpr std::int64_t last_part_ctas = 32;  // UB_MAX_SM
 
 class TePipeline final : public PairSchedule {
  public:
@@ -64,7 +63,7 @@ class TePipeline final : public PairSchedule {
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
     te_rules(view, site, broken);
-    te_ctas(knobs, broken);
+    te_ctas(knobs, site, true, broken);
     require(
         broken, view.work.rank.n % knobs.count("num_splits") == 0,
         fmt::format("pipeline cuts {} output features into {} equal parts, and they do not divide",
@@ -126,7 +125,7 @@ class TePipeline final : public PairSchedule {
                                 const Site& site) {
     const bool last = part + 1 == knobs.count("num_splits");
     const CollectiveProblem problem = problem_of(view.collective, site);
-    const std::int64_t ctas = last ? last_part_ctas : knobs.count("num_sm");
+    const std::int64_t ctas = last ? ub_most_sms : knobs.count("num_sm");
     const Transport by = site.fabric.switch_reduces ? Transport::fabric_switch : Transport::sm;
     return *site.prices->direct(problem, by, ctas);
   }
@@ -144,7 +143,7 @@ class TePipeline final : public PairSchedule {
         view.collective.format, view.collective.extent.rows * features(view, splits, part).rows());
     const CollectiveCost cost = cost_of(view, knobs, part, program.site());
     program.collective(cost, message, view.collective.name, streams, {},
-                       te_cluster(knobs, cost.ctas));
+                       te_cluster(knobs, program.site(), cost.ctas));
   }
 };
 

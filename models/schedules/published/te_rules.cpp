@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/cost/userbuffers.hpp"
 #include "models/schedules/published/nccl_carrier.hpp"
 #include "sim/units/format.hpp"
 
@@ -15,7 +16,6 @@ constexpr int compute_streams = 3;  // _NUM_MAX_UB_STREAMS
 // cuBLASLt's FP8 products: pieces of 16 bytes (cuBLAS documentation, "Tensor Core Usage" of cublasLtMatmul)
 constexpr std::int64_t fp8_alignment = 16;
 
-constexpr std::int64_t most_sms = 32;  // UB_MAX_SM
 constexpr std::int64_t usual_sms = 16, usual_cga = 2;
 
 }  // namespace
@@ -62,22 +62,20 @@ KnobSpec te_num_sm(std::string meaning, std::vector<KnobValue> counts) {
 
 // Searched at its default alone: what clusters change is where few CTAs fit.
 KnobSpec te_cga_size() {
-  return {"cga_size",  "CTAs of the collective that must start together in one GPC",
-          {usual_cga}, usual_cga,
-          "cga_size",  "1 or 4"};
+  return {
+      "cga_size",  "CTAs of the collective that must start together in one GPC",
+      {usual_cga}, usual_cga,
+      "cga_size",  "any other count from 1 to 8; what does not divide the grid starts no clusters"};
 }
 
-void te_ctas(const Knobs& knobs, Rules& broken) {
-  const std::int64_t sms = knobs.count("num_sm"), cga = knobs.count("cga_size");
-  require(broken, sms >= 1 && sms <= most_sms,
-          fmt::format("num_sm is between 1 and UB_MAX_SM = {}, and not {}", most_sms, sms));
-  require(broken, cga == 1 || cga == 2 || cga == 4,
-          fmt::format("cga_size is 1, 2 or 4, and not {}", cga));
+void te_ctas(const Knobs& knobs, const Site& site, bool pipeline, Rules& broken) {
+  for (std::string& fault : ub_grid_faults(knobs.count("num_sm"), knobs.count("cga_size"), pipeline,
+                                           architecture_number(site)))
+    broken.push_back(std::move(fault));
 }
 
-int te_cluster(const Knobs& knobs, std::int64_t ctas) {
-  const std::int64_t cga = knobs.count("cga_size");
-  return ctas % cga == 0 ? static_cast<int>(cga) : 1;
+int te_cluster(const Knobs& knobs, const Site& site, std::int64_t ctas) {
+  return ub_cluster(ctas, knobs.count("cga_size"), architecture_number(site));
 }
 
 }  // namespace weft::model

@@ -31,9 +31,9 @@ void te_join(GraphWriter& graph, int rank);
 /// num_sm and cga_size as Transformer Engine takes them, searched at these counts.
 [[nodiscard]] KnobSpec te_num_sm(std::string meaning, std::vector<KnobValue> counts);
 [[nodiscard]] KnobSpec te_cga_size();
-/// Rules on both: UB_MAX_SM, and clusters that its kernels launch.
-void te_ctas(const Knobs& knobs, Rules& broken);
-/// CTAs of a collective that must start together: cga_size, where it divides them.
-[[nodiscard]] int te_cluster(const Knobs& knobs, std::int64_t ctas);
+/// Rules on both: grids and clusters that its kernels start with here.
+void te_ctas(const Knobs& knobs, const Site& site, bool pipeline, Rules& broken);
+/// CTAs of a collective that must start together: cga_size, where it divides them and the GPU has clusters.
+[[nodiscard]] int te_cluster(const Knobs& knobs, const Site& site, std::int64_t ctas);
 
 }  // namespace weft::model

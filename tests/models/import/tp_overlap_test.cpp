@@ -92,7 +92,10 @@ TEST(TpOverlap, IllegalSettingsAreAllRefusedAtOnce) {
                           HasSubstr("illegal.yaml:7:1: fc2_fprop has nothing to run beside it"),
                           HasSubstr("illegal.yaml:9:1: fc1_wgrad cannot be external"),
                           HasSubstr("num_sm 64 is not between 1 and 32"),
-                          HasSubstr("atomic_gemm does not go with bulk")));
+                          HasSubstr("atomic_gemm does not go with bulk"),
+                          HasSubstr("illegal.yaml:15:1: cga_size 16 divides a grid of 16, and CUDA "
+                                    "starts no clusters of more than 8"),
+                          HasSubstr("cga_size 0 is less than 1")));
   EXPECT_THAT(errors_of([&] { return overlap("wrong_illegal_pair.yaml"); }),
               ElementsAre(HasSubstr("atomic_gemm of qkv_fprop and of proj_fprop differ")));
   EXPECT_THAT(errors_of([&] { return overlap("wrong_twice.yaml"); }),

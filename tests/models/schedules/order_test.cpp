@@ -281,12 +281,36 @@ TEST(TransformerEngine, CollectivesHaveTheGridAndClustersOfTheirSettings) {
        {std::pair("te.pipeline", scatter), std::pair("te.bulk", beside)}) {
     EXPECT_EQ(grid(schedule, boundary, 24, 2), std::pair(24, 2));
     EXPECT_EQ(grid(schedule, boundary, 24, 4), std::pair(24, 4));
+    EXPECT_EQ(grid(schedule, boundary, 24, 8), std::pair(24, 8));
+    EXPECT_EQ(grid(schedule, boundary, 24, 3), std::pair(24, 3));
     EXPECT_EQ(grid(schedule, boundary, 3, 1), std::pair(3, 1));
     EXPECT_EQ(grid(schedule, boundary, 3, 2), std::pair(3, 1));
-    EXPECT_THAT(refusals_of(choice_of(schedule, {{"num_sm", std::int64_t{33}}}), boundary, site),
-                ElementsAre("num_sm is between 1 and UB_MAX_SM = 32, and not 33"));
-    EXPECT_THAT(refusals_of(choice_of(schedule, {{"cga_size", std::int64_t{3}}}), boundary, site),
-                ElementsAre("cga_size is 1, 2 or 4, and not 3"));
+    EXPECT_EQ(grid(schedule, boundary, 16, 12), std::pair(16, 1));
+    const auto refused = [&](std::int64_t sms, std::int64_t cga) {
+      return refusals_of(choice_of(schedule, {{"num_sm", sms}, {"cga_size", cga}}), boundary, site);
+    };
+    EXPECT_THAT(refused(33, 2), ElementsAre("num_sm 33 is not between 1 and 32"));
+    EXPECT_THAT(refused(16, 0), ElementsAre("cga_size 0 is less than 1"));
+    EXPECT_THAT(refused(24, 12), ElementsAre("cga_size 12 divides a grid of 24, and CUDA starts no "
+                                             "clusters of more than 8"));
+  }
+  // A pipeline's last part takes all 32.
+  EXPECT_THAT(
+      refusals_of(
+          choice_of("te.pipeline", {{"num_sm", std::int64_t{24}}, {"cga_size", std::int64_t{16}}}),
+          scatter, site),
+      ElementsAre("cga_size 16 divides a grid of 32, and CUDA starts no clusters of more than 8"));
+}
+
+// Before Hopper there are no clusters, and no size of them is refused.
+TEST(TransformerEngine, AmpereStartsNoClusters) {
+  const Site site = test_site("a100x8.json", 8);
+  const Boundary scatter = small_boundary(BoundaryKind::gemm_rs, 8);
+  for (const std::int64_t cga : {2, 16}) {
+    const ScheduleChoice choice = choice_of("te.pipeline", {{"cga_size", cga}});
+    EXPECT_THAT(refusals_of(choice, scatter, site), IsEmpty());
+    for (const sim::Kernel& kernel : boundary_program(scatter, choice, site).kernels)
+      EXPECT_EQ(kernel.cluster, 1);
   }
 }
 
