@@ -17,6 +17,7 @@ int ChunkPlan::size() const {
 
 std::vector<Piece> ChunkPlan::pieces(int rank, int chunk) const {
   std::vector<Piece> result;
+  result.reserve(static_cast<std::size_t>(ranks_));
   each_piece(rank, chunk, [&](const Piece& piece) { result.push_back(piece); });
   return result;
 }

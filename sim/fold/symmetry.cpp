@@ -8,15 +8,6 @@
 
 namespace weft::sim::fold_detail {
 
-bool IdMap::learn(std::uint32_t from, std::uint32_t to, bool& fresh) {
-  fresh = image_[from] == kUnmapped;
-  if (!fresh) return image_[from] == to;
-  if (source_[to] != kUnmapped) return false;
-  image_[from] = to;
-  source_[to] = from;
-  return true;
-}
-
 RankView view_ranks(const Machine& machine, const Program& program) {
   RankView view;
   std::vector<std::uint32_t> number(machine.ranks.size(), kUnmapped);

@@ -20,7 +20,14 @@ class IdMap {
  public:
   explicit IdMap(std::size_t size) : image_(size, kUnmapped), source_(size, kUnmapped) {}
   /// Adds `from` -> `to`; false if that contradicts what is known. `fresh`: it was not known.
-  bool learn(std::uint32_t from, std::uint32_t to, bool& fresh);
+  bool learn(std::uint32_t from, std::uint32_t to, bool& fresh) {
+    fresh = image_[from] == kUnmapped;
+    if (!fresh) return image_[from] == to;
+    if (source_[to] != kUnmapped) return false;
+    image_[from] = to;
+    source_[to] = from;
+    return true;
+  }
   [[nodiscard]] bool knows(std::uint32_t from) const { return image_[from] != kUnmapped; }
   [[nodiscard]] bool is_image(std::uint32_t to) const { return source_[to] != kUnmapped; }
   /// What is not known stays where it is.
