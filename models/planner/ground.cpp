@@ -42,13 +42,17 @@ void refuse_dumps(const std::string& machine_file) {
 
 std::filesystem::path find_profile(const std::string& name, const std::string& machine_file,
                                    const config::SearchPath& search) {
-  const config::Resolution found =
-      config::resolve(fmt::format("../profiles/{}.json", name), machine_file, search);
-  if (found.file) return *found.file;
+  // Beside the machine's folder, or in a folder of configs: a machine of one's own lies anywhere.
+  for (const char* place : {"../profiles/{}.json", "profiles/{}.json"}) {
+    const config::Resolution found =
+        config::resolve(fmt::format(fmt::runtime(place), name), machine_file, search);
+    if (found.file) return *found.file;
+  }
   const auto meant = config::file_meant(name + ".json", "profiles", machine_file, search);
   throw config::ConfigErrors(config::ConfigError{
       machine_file, 0, 0, "/profile", fmt::format("there is no profile \"{}\"", name),
-      fmt::format("{}a profile is a file in configs/profiles, beside the folder of the machine",
+      fmt::format("{}a profile is a file in profiles/ beside the folder of the machine, or in a "
+                  "folder that --configs names",
                   meant ? fmt::format("did you mean \"{}\"? ",
                                       std::filesystem::path(*meant).stem().string())
                         : "")});

@@ -77,6 +77,10 @@ Lock lock_fields(StrictObject& object, const config::SearchPath& search) {
   object.schema("weft.lock/1", "the picks of a plan");
   lock.scenario =
       config::required_file(object, {"scenario", "file of the scenario"}, search).string();
+  if (auto pins = object.optional_object(
+          {"pinned", "on the command line, over what the scenario says"}, read_pins)) {
+    lock.pins = std::move(*pins);
+  }
   lock.layout = object.optional<std::string>({"layout", "that was picked, as --layout takes it"})
                     .value_or("");
   lock.picks = object.required_list({"picks", "one a boundary"}, read_pick);
@@ -146,9 +150,10 @@ CheckedPick compare(const LockedPick& locked, const BoundaryPlan& now, const Err
 
 }  // namespace
 
-Lock lock_of(const Plan& plan, const std::filesystem::path& place) {
+Lock lock_of(const Plan& plan, const std::filesystem::path& place, const Pins& pins) {
   const LayoutPlan& best = plan.layouts.front();
   Lock lock;
+  lock.pins = pins;
   std::error_code error;
   const auto relative =
       std::filesystem::relative(std::filesystem::absolute(plan.scenario.file),
@@ -168,6 +173,7 @@ Lock lock_of(const Plan& plan, const std::filesystem::path& place) {
 
 Value to_value(const Lock& lock) {
   Value object = Value::object({{"schema", "weft.lock/1"}, {"scenario", lock.scenario}});
+  if (!lock.pins.empty()) object.set("pinned", to_value(lock.pins));
   if (!lock.layout.empty()) object.set("layout", lock.layout);
   Value picks = Value::array();
   for (const LockedPick& pick : lock.picks) {
@@ -209,7 +215,8 @@ bool CheckResult::failed() const {
 }
 
 CheckResult check(const Lock& lock, const config::SearchPath& search, const PlanOptions& options) {
-  const Scenario scenario = read_scenario(lock.scenario, search);
+  Scenario scenario = read_scenario(lock.scenario, search);
+  apply(lock.pins, scenario);
   const Plan plan = make_plan(scenario, search, options);
   CheckResult result;
   result.config_hash = plan.config.hash();

@@ -12,6 +12,7 @@
 #include "configs/reader/schema.hpp"
 #include "configs/reader/search_path.hpp"
 #include "configs/reader/value.hpp"
+#include "models/planner/pins.hpp"
 #include "models/planner/plan.hpp"
 
 namespace weft::model {
@@ -27,6 +28,7 @@ struct LockedPick {
 
 struct Lock {
   std::string scenario;  ///< file, relative to the lock
+  Pins pins;             ///< over what the scenario says
   std::string layout;    ///< as --layout takes it; empty for a boundary
   std::vector<LockedPick> picks;
   Duration exposed;  ///< of the whole step
@@ -36,8 +38,9 @@ struct Lock {
   friend bool operator==(const Lock&, const Lock&) = default;
 };
 
-/// The lock of a plan's best layout, for a file at `place`.
-[[nodiscard]] Lock lock_of(const Plan& plan, const std::filesystem::path& place);
+/// The lock of a plan's best layout, for a file at `place`; `pins` are those that the plan was made with.
+[[nodiscard]] Lock lock_of(const Plan& plan, const std::filesystem::path& place,
+                           const Pins& pins = {});
 [[nodiscard]] config::Value to_value(const Lock& lock);
 /// Reads a lock and resolves its scenario; throws config::ConfigErrors.
 [[nodiscard]] Lock read_lock(const std::filesystem::path& file, const config::SearchPath& search);

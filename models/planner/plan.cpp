@@ -49,10 +49,8 @@ class Searcher {
     result.deadlocks = found.deadlocks;
     finish(result, site);
     std::optional<BoundaryFigures> rival;
-    const auto other = std::find_if(
-        found.best.begin(), found.best.end(),
-        [](const Candidate& each) { return each.choice.schedule->overlaps(each.choice.knobs); });
-    if (!result.pick.schedule->overlaps(result.pick.knobs) && other != found.best.end()) {
+    const std::optional<Candidate>& other = found.best_overlapping;
+    if (!result.pick.schedule->overlaps(result.pick.knobs) && other) {
       rival =
           BoundaryFigures{boundary.name, other->choice.schedule->info().name, other->choice.knobs,
                           evaluate(boundary, other->choice, site, effects_)};

@@ -58,6 +58,10 @@ std::string reason_for(const BoundarySearch& search, const Figures& pick,
                           name_of_choice(name, choice.knobs), pick.serial - pick.overlapped,
                           pick.serial);
     }
+    if (!rival && search.overlapping > 0) {
+      return text + fmt::format("each of {} ways to overlap takes longer, by a bound on its time",
+                                search.overlapping);
+    }
     if (!rival) {
       text += "no schedule that overlaps is legal here";
       if (!search.most_common_refusal.empty())

@@ -113,6 +113,7 @@ std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
         continue;
       }
       ++result.count.space;
+      if (schedule->overlaps(each.normal)) ++result.overlapping;
       if (!seen.insert(std::move(each.text)).second) {
         ++result.count.equivalent;
         continue;
@@ -171,6 +172,7 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
     Candidate candidate;
   };
   std::vector<Kept> best;
+  std::optional<Kept> best_overlapping;
   std::vector<Scratch> scratches(workers.threads());
   std::size_t done = 0;
   while (done < points.size()) {
@@ -197,6 +199,12 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
       }
       Candidate candidate{points[done + i].choice, std::move(*outcomes[i].figures)};
       if (done + i == 0) result.serial = candidate;
+      if (candidate.choice.schedule->overlaps(candidate.choice.knobs) &&
+          (!best_overlapping || std::pair(candidate.figures.overlapped, points[done + i].order) <
+                                    std::pair(best_overlapping->candidate.figures.overlapped,
+                                              best_overlapping->order))) {
+        best_overlapping = Kept{points[done + i].order, candidate};
+      }
       best.push_back({points[done + i].order, std::move(candidate)});
     }
     std::sort(best.begin(), best.end(), [](const Kept& a, const Kept& b) {
@@ -207,6 +215,7 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
     done = end;
   }
   for (Kept& each : best) result.best.push_back(std::move(each.candidate));
+  if (best_overlapping) result.best_overlapping = std::move(best_overlapping->candidate);
   return result;
 }
 

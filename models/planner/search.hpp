@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -64,6 +65,10 @@ struct BoundarySearch {
   std::vector<Candidate>
       best;          ///< at most ten, best first; ties by the catalogue's order, serial before all
   Candidate serial;  ///< the unfused one
+  /// The best that overlaps, also where ten others are better; none where none was simulated.
+  std::optional<Candidate> best_overlapping;
+  /// Legal points that overlap, each with its equals: simulated or pruned.
+  std::int64_t overlapping = 0;
   SearchCount count;
   std::vector<NominationCount> nominations;
   /// Points that a rule refuses are no part of the space: how many, and the rule met most often.

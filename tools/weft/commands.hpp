@@ -14,6 +14,7 @@
 
 #include "configs/reader/search_path.hpp"
 #include "configs/reader/value.hpp"
+#include "models/planner/pins.hpp"
 #include "models/planner/scenario.hpp"
 
 namespace weft::model {
@@ -38,13 +39,7 @@ struct Context {
 };
 
 /// What is pinned on the command line over what the scenario says.
-struct Pinned {
-  std::optional<std::string> schedule;
-  std::vector<std::string> knobs;  ///< "chunks=8"
-  std::optional<std::string> layout;
-  std::optional<std::string> fidelity;
-  std::optional<std::string> cost_model;
-};
+using Pinned = model::Pins;
 
 struct SimulateOptions {
   std::string scenario;
@@ -186,7 +181,7 @@ ExitCode version(Context& context);
 /// The last line of a run: what it ran on, and by which weft.
 [[nodiscard]] std::string run_line(const std::string& config_hash);
 
-/// Reads a scenario and applies what was pinned; throws config::ConfigErrors, or UsageError for a bad pin.
+/// Reads a scenario and applies what was pinned; throws config::ConfigErrors, or model::PinError.
 [[nodiscard]] model::Scenario load_scenario(const std::string& file, const Pinned& pinned,
                                             const Context& context);
 

@@ -8,6 +8,7 @@
 
 #include "configs/reader/error.hpp"
 #include "configs/reader/located.hpp"
+#include "models/planner/pins.hpp"
 #include "models/planner/search.hpp"
 #include "models/profile/profile.hpp"
 #include "sim/run.hpp"
@@ -23,6 +24,9 @@ ExitCode guarded(const std::function<ExitCode()>& command, std::ostream& err) {
       err << config::to_string(config::located(error)) << '\n';
     return ExitCode::bad_input;
   } catch (const UsageError& error) {
+    err << "weft: " << error.what() << '\n';
+    return ExitCode::bad_input;
+  } catch (const model::PinError& error) {
     err << "weft: " << error.what() << '\n';
     return ExitCode::bad_input;
   } catch (const model::MissingConstant& error) {

@@ -37,8 +37,9 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   const model::Plan made =
       run_plan(scenario, {options.threads, options.exhaustive, options.explain}, context);
   if (options.lock && !made.layouts.empty()) {
-    config::write_file(*options.lock,
-                       config::to_json(model::to_value(model::lock_of(made, *options.lock))));
+    config::write_file(
+        *options.lock,
+        config::to_json(model::to_value(model::lock_of(made, *options.lock, options.pinned))));
   }
   bool emitted = true;
   if (options.emit && !made.layouts.empty()) {

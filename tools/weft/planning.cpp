@@ -5,10 +5,19 @@
 
 #include <fmt/format.h>
 
+#include "models/planner/read_scenario.hpp"
 #include "tools/weft/interrupt.hpp"
 #include "tools/weft/progress.hpp"
 
 namespace weft::tool {
+
+model::Scenario load_scenario(const std::string& file, const Pinned& pinned,
+                              const Context& context) {
+  model::Scenario scenario = model::read_scenario(file, context.search);
+  model::apply(pinned, scenario);
+  return scenario;
+}
+
 model::Plan run_plan(const model::Scenario& scenario, const Planning& planning, Context& context) {
   model::PlanOptions options;
   options.explain = planning.explain;

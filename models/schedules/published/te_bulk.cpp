@@ -83,6 +83,10 @@ class TeBulk final : public WholeSchedule {
           name_of(collective.op));
       return std::nullopt;
     }
+    if (!nvlink_domain(site)) {
+      why = "userbuffers are peers of one NVLink domain: tensor parallelism must lie inside it";
+      return std::nullopt;
+    }
     auto cost =
         site.prices->direct(problem_of(collective, site),
                             site.fabric.switch_reduces ? Transport::fabric_switch : Transport::sm,

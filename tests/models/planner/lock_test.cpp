@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 class Locked : public testing::Test {
@@ -90,6 +91,25 @@ TEST_F(Locked, HoldsWithoutKnobsAtTheirDefaults) {
   Lock lock = this->lock();
   lock.picks[0].knobs = Knobs();
   EXPECT_FALSE(checked(lock).failed());
+}
+
+// What was pinned beside the scenario is pinned again.
+TEST_F(Locked, HoldsWithItsPins) {
+  write_scenario("");
+  Pins pins;
+  pins.schedule = "chunked";
+  pins.knobs = {"chunks=2", "transport=sm"};
+  pins.fidelity = "alpha_beta";
+  Scenario scenario = read_scenario(folder_ / "scenario.json", search_);
+  apply(pins, scenario);
+  const Lock written =
+      lock_of(make_plan(scenario, search_, options_), folder_ / "plan.lock.json", pins);
+  EXPECT_EQ(through_file(written).pins, pins);
+  const CheckResult result = checked(written);
+  EXPECT_FALSE(result.failed());
+  EXPECT_THAT(result.since, Not(HasSubstr("changed since the lock")));
+  pins.knobs.push_back("chunks=4");
+  EXPECT_THROW(apply(pins, scenario), PinError);
 }
 
 TEST_F(Locked, FlipsWhereThePickIsAnother) {

@@ -11,6 +11,7 @@
 #include "configs/reader/document.hpp"
 #include "models/planner/plan.hpp"
 #include "models/planner/read_scenario.hpp"
+#include "models/schedules/registry.hpp"
 #include "models/schedules/site.hpp"
 #include "tests/models/schedules/sites.hpp"
 
@@ -40,6 +41,21 @@ TEST(Machines, EveryOneRunsALayerOfAModel) {
       const Plan plan = make_plan(scenario, search, {});
       ASSERT_EQ(plan.layouts.size(), 1U);
       EXPECT_GT(plan.layouts.front().step, Duration());
+    }
+  }
+}
+
+// A profile may lack what a schedule needs: its rules say so, and the rest can be planned.
+TEST(Machines, EveryScheduleSaysWhetherItRuns) {
+  for (const std::string& machine : machines()) {
+    const Site site = test_site(machine, 4);
+    for (const BoundaryKind kind : every_boundary_kind) {
+      const Boundary boundary = make_boundary(kind, {4096, 4096, 4096}, {}, 4);
+      for (const Schedule* schedule : all_schedules()) {
+        SCOPED_TRACE(machine + " " + schedule->info().name);
+        EXPECT_NO_THROW(
+            static_cast<void>(schedule->refusals(boundary, Knobs(schedule->info().knobs), site)));
+      }
     }
   }
 }

@@ -65,6 +65,16 @@ TEST(Reason, WithoutARivalTheRuleInTheWayIsTold) {
   EXPECT_THAT(text, HasSubstr("do not overlap: no schedule that overlaps is legal here (rows do"));
 }
 
+// A bound may prove every way to overlap slower than the ten best: legal, and lost.
+TEST(Reason, WhatIsLegalAndSlowerIsNotCalledIllegal) {
+  BoundarySearch search = found(choice("serial"));
+  search.most_common_refusal = "rows do not divide";
+  search.overlapping = 12;
+  const std::string text = reason_for(search, figures(160_us), std::nullopt);
+  EXPECT_THAT(text, HasSubstr("do not overlap: each of 12 ways to overlap takes longer"));
+  EXPECT_THAT(text, Not(HasSubstr("legal")));
+}
+
 TEST(Reason, OverlapSaysWhatItSavesAndHides) {
   Figures pick = figures(120_us);
   pick.schedule_compute_only = 105_us;
