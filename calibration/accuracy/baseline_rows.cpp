@@ -70,7 +70,8 @@ std::vector<std::pair<double, double>> bandwidth_curve(const std::vector<Observa
 class RulePredictor {
  public:
   explicit RulePredictor(const Knowledge& knowledge)
-      : predictor_(*knowledge.machine, knowledge.profile), samples_(knowledge.samples) {}
+      : predictor_(*knowledge.machine, knowledge.profile, frames_of(knowledge.samples)),
+        samples_(knowledge.samples) {}
 
   std::optional<Duration> predict(Rule rule, const Case& what, std::int64_t speed) {
     const auto product = alone(what, "A", speed), moved = alone(what, "B", speed);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products beside traffic, and the traffic beside products: the interference suite.
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 
+#include "calibration/accuracy/placement.hpp"
 #include "calibration/accuracy/rows.hpp"
 #include "calibration/predict/beside.hpp"
 #include "calibration/predict/conditions.hpp"
@@ -20,12 +25,21 @@ std::string beside_label(const Case& what) {
                      b.pace_bytes_per_second, b.in_flight_bytes);
 }
 
+/// A mechanism that a row leaves out.
+using Stripped = std::function<void(model::Profile&, topology::MachineSpec&)>;
+
 /// By the kernel that the model chooses, and by the one that ran.
 class ProductBesideRow final : public ErrorTableRow {
  public:
-  explicit ProductBesideRow(bool kernel_known) : kernel_known_(kernel_known) {}
+  explicit ProductBesideRow(bool kernel_known, std::string without = {}, Stripped strip = {})
+      : kernel_known_(kernel_known), without_(std::move(without)), strip_(std::move(strip)) {}
 
   ErrorClaim claim() const override {
+    if (strip_) {
+      ErrorClaim claim{.name = "GEMM beside traffic" + without_, .median = {}, .p95 = {}};
+      claim.baseline = true;
+      return claim;
+    }
     if (!kernel_known_) return {.name = "GEMM beside traffic", .median = 0.03, .p95 = 0.08};
     return {.name = "GEMM beside traffic, kernel known", .median = {}, .p95 = {}};
   }
@@ -37,13 +51,16 @@ class ProductBesideRow final : public ErrorTableRow {
     std::vector<Point> points;
     if (knowledge.machine == nullptr) return points;
     const int boost = highest_clock(knowledge.samples);
-    const auto benches = beside_benches(*knowledge.machine, knowledge.profile, knowledge.samples);
+    model::Profile profile = knowledge.profile;
+    topology::MachineSpec machine = *knowledge.machine;
+    if (strip_) strip_(profile, machine);
+    const auto benches = beside_benches(machine, profile, knowledge.samples);
     for (const Observation& seen : asked) {
       const auto bench = benches.find(seen.run);
-      const auto time = predict_beside(*knowledge.machine, knowledge.profile, seen.what(),
-                                       speed_permille(*seen.sample, boost),
-                                       bench == benches.end() ? BesideBench{} : bench->second,
-                                       kernel_known_ ? &seen.sample->kernel : nullptr);
+      const auto time =
+          predict_beside(machine, profile, seen.what(), speed_permille(*seen.sample, boost),
+                         bench == benches.end() ? BesideBench{} : bench->second,
+                         kernel_known_ ? &seen.sample->kernel : nullptr);
       if (time) points.push_back({beside_label(seen.what()), *time, seen.time(), seen.held});
     }
     return points;
@@ -51,7 +68,27 @@ class ProductBesideRow final : public ErrorTableRow {
 
  private:
   bool kernel_known_;
+  std::string without_;
+  Stripped strip_;
 };
+
+/// Posted writes hold back the products of both libraries alike: by the mean of the two.
+void alike_for_libraries(model::Profile& profile, topology::MachineSpec&) {
+  constexpr std::string_view ours = ", beside our products";
+  for (model::InterferenceTerm& term : profile.interference) {
+    if (!holds_back_loads(term.name) || !term.name.ends_with(ours)) continue;
+    const std::string regime = term.name.substr(0, term.name.size() - ours.size());
+    const auto other =
+        std::find_if(profile.interference.begin(), profile.interference.end(),
+                     [&](const auto& each) { return each.name == term_of(regime, "cublaslt"); });
+    if (other == profile.interference.end()) continue;
+    for (std::size_t i = 0; i < std::min(term.points.size(), other->points.size()); ++i) {
+      double& one = term.points[i].slow_down.value;
+      double& two = other->points[i].slow_down.value;
+      one = two = (one + two) / 2;
+    }
+  }
+}
 
 /// Rates, as the time that a gibibyte takes.
 class TrafficBesideRow final : public ErrorTableRow {
@@ -91,6 +128,11 @@ class TrafficBesideRow final : public ErrorTableRow {
 void add_beside_rows(ErrorRows& rows) {
   rows.push_back(std::make_unique<ProductBesideRow>(false));
   rows.push_back(std::make_unique<ProductBesideRow>(true));
+  rows.push_back(std::make_unique<ProductBesideRow>(
+      true, ", kernel known, posted writes alike for both libraries", alike_for_libraries));
+  rows.push_back(std::make_unique<ProductBesideRow>(
+      true, ", kernel known, without placement by GPC",
+      [](model::Profile& profile, topology::MachineSpec& machine) { one_gpc(profile, machine); }));
   rows.push_back(std::make_unique<TrafficBesideRow>());
 }
 

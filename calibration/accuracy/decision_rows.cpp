@@ -162,7 +162,7 @@ class BoundaryDecisions final : public DecisionTableRow {
                                const std::vector<Observation>& asked) const override {
     std::vector<Decision> decisions;
     if (knowledge.machine == nullptr) return decisions;
-    Predictor predictor(*knowledge.machine, knowledge.profile);
+    Predictor predictor(*knowledge.machine, knowledge.profile, frames_of(knowledge.samples));
     const int boost = highest_clock(knowledge.samples);
     std::map<std::string, std::vector<Observation>> cases;
     for (const Observation& seen : asked) cases[case_of(seen.what())].push_back(seen);

@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "calibration/accuracy/placement.hpp"
 #include "calibration/accuracy/rows.hpp"
 #include "calibration/predict/conditions.hpp"
 #include "calibration/predict/predictor.hpp"
@@ -28,6 +29,8 @@ struct Without {
   sim::Effects effects{};
   std::function<void(model::Profile&)> strip{};
   bool tile_order = false;
+  bool frame = false;
+  bool placement = false;
 };
 
 class PipelineRow final : public ErrorTableRow {
@@ -56,8 +59,12 @@ class PipelineRow final : public ErrorTableRow {
     std::vector<Point> points;
     if (knowledge.machine == nullptr) return points;
     model::Profile profile = knowledge.profile;
+    topology::MachineSpec machine = *knowledge.machine;
     if (without_.strip) without_.strip(profile);
-    Predictor predictor(*knowledge.machine, std::move(profile), !without_.tile_order);
+    if (without_.placement) one_gpc(profile, machine);
+    Predictor predictor(std::move(machine), std::move(profile),
+                        without_.frame ? Frames() : frames_of(knowledge.samples),
+                        !without_.tile_order);
     const int boost = highest_clock(knowledge.samples);
     for (const Observation& seen : asked) {
       const auto predicted =
@@ -141,6 +148,12 @@ void add_ablations(ErrorRows& rows) {
   add(", without the store behind a tile's flag",
       {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});
   add(", without what tiles in the order of chunks read again", {{}, {}, true});
+  Without frame;
+  frame.frame = true;
+  add(", without what a repetition takes beside its work", frame);
+  Without placement;
+  placement.placement = true;
+  add(", without placement by GPC", placement);
   add(", without starts of pieces by CTAs", {{}, [](model::Profile& profile) {
                                                for (model::SmCopyCosts& sms : profile.sm_copies) {
                                                  sms.start.reset();

@@ -16,6 +16,8 @@
 #include "calibration/fit/library_tiles.hpp"
 #include "calibration/fit/link_fit.hpp"
 #include "calibration/fit/measured_grid.hpp"
+#include "calibration/fit/peer_fit.hpp"
+#include "calibration/fit/sum_fit.hpp"
 #include "calibration/fit/undetermined.hpp"
 
 namespace weft::calibration {
@@ -141,6 +143,7 @@ FittedProfile fit_samples(const model::Profile& start, const std::vector<Observa
   fit.profile = fit_launch_delay(fit_interference(std::move(fit.profile), samples), samples);
   fit.profile = fit_copies_beside(std::move(fit.profile), samples);
   fit.profile = fit_tile_flags(fit_host_link(std::move(fit.profile), samples), samples);
+  fit.profile = fit_sums(fit_peer_links(std::move(fit.profile), samples), samples);
   return fit;
 }
 

@@ -118,16 +118,23 @@ model::Profile fit_interference(model::Profile profile, const std::vector<Observ
   const auto beside_spinning = spinning(samples);
   // Of all products, for what the engine runs; and of each library's, by what holds its kernels back.
   std::map<std::string, SlowByCtas> regimes;
+  std::map<std::string, std::int64_t> slowest;  // paces, by regime
   std::map<std::pair<std::string, std::string>, SlowByCtas> of_library;
   for (const Observation& seen : samples) {
     if (!is_first_beside(seen)) continue;
     const Case& what = seen.what();
     const Background& background = *what.background;
-    const auto regime = regime_of(background);
+    const auto regime = regime_of(background, profile);
     const auto base = beside_spinning.find({product_beside(what), background.ctas});
     // Terms are by CTAs that have all in flight that they can.
     if (!regime || base == beside_spinning.end() || background.in_flight_bytes > 0) continue;
     const double slow = ratio(seen.time(), base->second);
+    if (background.pace_bytes_per_second > 0) {
+      for (const std::string& name : {engine_term(*regime), *regime}) {
+        const auto [at, fresh] = slowest.try_emplace(name, background.pace_bytes_per_second);
+        if (!fresh) at->second = std::min(at->second, background.pace_bytes_per_second);
+      }
+    }
     if (described(*regime).access) regimes[engine_term(*regime)][background.ctas].push_back(slow);
     const bool known =
         seen.sample->kernel.tile.size() == 3 && seen.sample->kernel.cluster.size() == 2;
@@ -139,14 +146,22 @@ model::Profile fit_interference(model::Profile profile, const std::vector<Observ
                              time_of_loads(profile, *what.shape, kernel_of(seen.sample->kernel))));
     }
   }
+  const auto with_pace = [&](model::InterferenceTerm term, const std::string& regime) {
+    if (const auto pace = slowest.find(regime); pace != slowest.end()) {
+      term.pace = {Bandwidth::from_bytes_per_second(pace->second),
+                   {model::SourceKind::measured, "the slowest pace of its samples"}};
+    }
+    return term;
+  };
   for (const auto& [name, slow] : regimes)
-    replace(profile, term_of_ratios(name, described(name), slow, false));
+    replace(profile, with_pace(term_of_ratios(name, described(name), slow, false), name));
   for (const auto& [key, slow] : of_library) {
     RegimeWords words = described(key.first);
     words.access.reset();
     words.full_link = true;
-    replace(profile, term_of_ratios(term_of(key.first, key.second), words, slow,
-                                    holds_back_loads(key.first)));
+    replace(profile, with_pace(term_of_ratios(term_of(key.first, key.second), words, slow,
+                                              holds_back_loads(key.first)),
+                               key.first));
   }
   return profile;
 }

@@ -16,8 +16,8 @@
 
 namespace weft::calibration {
 
-/// The profile with its host paths fitted anew: copy engines, copies by SMs, the hop of an event, and a stream's
-/// write of a flag and wait for one. What the samples do not determine is kept.
+/// The profile with its host paths fitted anew: copy engines, copies by SMs, and a stream's write of a flag and wait for
+/// one. The frame is the measurement's (predict/frame.hpp). What the samples do not determine is kept.
 [[nodiscard]] model::Profile fit_host_link(model::Profile profile,
                                            const std::vector<Observation>& samples);
 

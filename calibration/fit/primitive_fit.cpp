@@ -133,6 +133,7 @@ void fit_control(model::ControlCosts& control, const Rows& all, const std::strin
                       {SourceKind::measured,
                        reference + ", launches one after the other, less the drain of each"}};
   }
+  if (const auto hop = typical(all, kHostSuite, "event_hop")) control.event_hop = {*hop, measured};
   if (const auto flag = typical(all, kPeerSuite, "peer_flag"))
     control.signal_peer = {*flag, measured};
   std::vector<double> apart;

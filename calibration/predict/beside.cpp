@@ -62,10 +62,8 @@ double slow_down_at(const model::InterferenceTerm& term, double ctas) {
 /// What a CTA of the traffic holds (kernels/measure/traffic.cu).
 constexpr int traffic_threads = 512, traffic_registers = traffic_threads * 64;
 
-/// Beside faster traffic than this a link has little left (an H200's host link carries 53 GB/s).
-constexpr std::int64_t close_below_the_link = 44'000'000'000;
-/// Slower paces were not measured: of their CTAs as many count as would move at this one.
-constexpr double slowest_measured = 40e9;
+/// Of what CTAs reach over a link: beside more than this share it has little left.
+constexpr double little_left = 5.0 / 6;
 
 double middle(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
@@ -160,11 +158,17 @@ bool is_beside_traffic(const Case& what) {
          what.background && what.shape && what.sms;
 }
 
-std::optional<std::string> regime_of(const Background& background) {
+std::optional<std::string> regime_of(const Background& background, const model::Profile& profile) {
   const bool held =
       background.pace_bytes_per_second > 0 ||
       (background.in_flight_bytes > 0 && background.in_flight_bytes < traffic_in_flight);
-  const bool close = background.pace_bytes_per_second > close_below_the_link;
+  const model::CopyPath path = path_of(background);
+  const auto reach =
+      std::find_if(profile.sm_copies.begin(), profile.sm_copies.end(),
+                   [&](const model::SmCopyCosts& each) { return each.path == path; });
+  const bool close = reach != profile.sm_copies.end() &&
+                     static_cast<double>(background.pace_bytes_per_second) >
+                         little_left * static_cast<double>(reach->cap.value.bytes_per_second());
   if (writes_host(background)) {
     return !held   ? "posted writes behind a full link"
            : close ? "posted writes close below the link's rate"
@@ -206,19 +210,21 @@ Duration time_of_loads(const model::Profile& profile, const Shape& shape,
 
 double interference_factor(const model::Profile& profile, const Background& background,
                            const std::string& library) {
-  const auto regime = regime_of(background);
+  const auto regime = regime_of(background, profile);
   if (!regime) return 1;
   const double in_flight = background.in_flight_bytes > 0
                                ? std::min(1.0, static_cast<double>(background.in_flight_bytes) /
                                                    static_cast<double>(traffic_in_flight))
                                : 1.0;
-  const double pace =
-      background.pace_bytes_per_second > 0
-          ? std::min(1.0, static_cast<double>(background.pace_bytes_per_second) / slowest_measured)
-          : 1.0;
   const std::string own = term_of(*regime, library);
   for (const model::InterferenceTerm& term : profile.interference) {
     if (term.name != own) continue;
+    // Of CTAs at a slower pace than any that was measured, as many count as would move at that one.
+    const double pace =
+        background.pace_bytes_per_second > 0 && term.pace
+            ? std::min(1.0, static_cast<double>(background.pace_bytes_per_second) /
+                                static_cast<double>(term.pace->value.bytes_per_second()))
+            : 1.0;
     return term.points.empty() ? term.slow_down.value
                                : slow_down_at(term, background.ctas * in_flight * pace);
   }
@@ -265,7 +271,7 @@ std::optional<Duration> predict_beside(const topology::MachineSpec& machine,
     const auto slowed = [&](const Background& acting, double share) {
       const double factor = interference_factor(profile, acting, what.library);
       const double plain = picoseconds * share;
-      const auto regime = regime_of(acting);
+      const auto regime = regime_of(acting, profile);
       if (!regime || !holds_back_loads(*regime)) return plain * factor;
       const double loads = static_cast<double>(time_of_loads(profile, s, cost.kernel).ps()) * share;
       return std::sqrt(plain * plain + loads * loads * (factor * factor - 1));

@@ -42,8 +42,10 @@ inline constexpr std::int64_t traffic_between_looks = 4 * traffic_in_flight;
 /// functions below are of. Peers over NVLink are other links.
 [[nodiscard]] bool is_beside_traffic(const Case& what);
 
-/// The regime of a background, as the profile's interference terms name it; none: it interferes with nothing.
-[[nodiscard]] std::optional<std::string> regime_of(const Background& background);
+/// The regime of a background, as the profile's interference terms name it; none: it interferes with nothing. What the
+/// link carries is the profile's.
+[[nodiscard]] std::optional<std::string> regime_of(const Background& background,
+                                                   const model::Profile& profile);
 
 /// Whether a regime holds back loads, and does not stretch what runs.
 [[nodiscard]] bool holds_back_loads(const std::string& regime);

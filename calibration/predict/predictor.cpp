@@ -46,7 +46,7 @@ model::Knobs knobs_of(const Case& what, const model::Schedule& schedule, int ran
 
 // Runs that are alike on all ranks are folded.
 PredictedCase run(const sim::Machine& machine, const sim::Program& program,
-                  const sim::Effects& effects) {
+                  const sim::Effects& effects, Duration frame) {
   const sim::Folded folded = sim::fold(machine, program);
   const sim::RunOptions options{effects, {}};
   const sim::ModesResult result = folded.refused.empty()
@@ -54,7 +54,7 @@ PredictedCase run(const sim::Machine& machine, const sim::Program& program,
                                       : sim::run_modes(machine, program, options);
   PredictedCase predicted;
   for (const sim::Mode& mode : result.modes)
-    predicted.modes.push_back({mode.share, mode.result.end - TimePoint()});
+    predicted.modes.push_back({mode.share, mode.result.end - TimePoint() + frame});
   return predicted;
 }
 
@@ -79,8 +79,12 @@ Duration PredictedCase::expected() const {
   return Duration::from_ps(static_cast<std::int64_t>(sum / shares));
 }
 
-Predictor::Predictor(topology::MachineSpec machine, model::Profile profile, bool tile_order)
-    : machine_(std::move(machine)), profile_(std::move(profile)), tile_order_(tile_order) {}
+Predictor::Predictor(topology::MachineSpec machine, model::Profile profile, Frames frames,
+                     bool tile_order)
+    : machine_(std::move(machine)),
+      profile_(std::move(profile)),
+      frames_(std::move(frames)),
+      tile_order_(tile_order) {}
 
 const model::Site& Predictor::site_of(const Case& what) {
   const int ranks = what.ranks.value_or(2);
@@ -134,10 +138,13 @@ std::optional<PredictedCase> Predictor::predict(const Case& what, const sim::Eff
     if (what.figure == "B_s") program = sim::without_compute(program);
   }
   const std::int64_t slower = beyond_own_clock(site, *what.shape, speed_permille);
-  if (slower == 1000) return run(site.built.machine, program, effects);
+  const auto found = frames_.find({what.backend, what.library});
+  const Duration frame =
+      found == frames_.end() || !effects.launch_and_sync ? Duration() : found->second;
+  if (slower == 1000) return run(site.built.machine, program, effects, frame);
   sim::Machine machine = site.built.machine;
   for (sim::Device& device : machine.devices) device.speed_permille = slower;
-  return run(machine, program, effects);
+  return run(machine, program, effects, frame);
 }
 
 }  // namespace weft::calibration

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/predict/frame.hpp"
 #include "calibration/sample/sample.hpp"
 #include "models/planner/evaluate.hpp"
 #include "models/profile/profile.hpp"
@@ -39,8 +40,10 @@ struct PredictedCase {
 /// Predicts cases of boundaries on one machine under one profile; keeps the sites that it has built.
 class Predictor {
  public:
-  /// `tile_order`: whether tiles in the order of their chunks are priced with what they read again.
-  Predictor(topology::MachineSpec machine, model::Profile profile, bool tile_order = true);
+  /// `frames`: what a repetition takes beside its work; `tile_order`: whether tiles in the order of their chunks are
+  /// priced with what they read again.
+  Predictor(topology::MachineSpec machine, model::Profile profile, Frames frames = {},
+            bool tile_order = true);
 
   /// A figure (A, B, C, D, A_s, B_s) of a boundary; none where the model has no such case.
   /// `speed_permille` is that of the device's SMs, over what the profile says.
@@ -55,6 +58,7 @@ class Predictor {
  private:
   topology::MachineSpec machine_;
   model::Profile profile_;
+  Frames frames_;
   bool tile_order_;
   std::map<std::string, model::Site> sites_;
 };

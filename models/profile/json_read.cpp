@@ -111,10 +111,21 @@ SmCopyCosts read_sm_copy(StrictObject& object) {
       {"duplex_start", "of a piece while CTAs move as much the other way"}, at_least(Duration()));
   costs.duplex_cap = object.optional<Sourced<Bandwidth>>(
       {"duplex_cap", "payload that CTAs move while others move as much the other way"});
+  costs.launch_per_cta = object.optional<Sourced<Bandwidth>>(
+      {"launch_per_cta", "payload that one CTA moves in a product's launch"}, above(Bandwidth{}));
   costs.sum_per_cta = object.optional<Sourced<Bandwidth>>(
       {"sum_per_cta", "payload that one CTA adds to what is there"}, above(Bandwidth{}));
   costs.sum_cap = object.optional<Sourced<Bandwidth>>(
       {"sum_cap", "payload that any number of CTAs adds"}, above(Bandwidth{}));
+  return costs;
+}
+
+SumCosts read_sums(StrictObject& object) {
+  SumCosts costs;
+  costs.start =
+      duration(object, {"start", "of a piece: from its flags to its sum, beside its bytes"});
+  costs.per_cta = rate(object, {"per_cta", "bytes that one CTA moves, reads and writes together"});
+  costs.cap = rate(object, {"cap", "bytes that any number of CTAs moves"});
   return costs;
 }
 
@@ -246,6 +257,8 @@ InterferenceTerm read_interference(StrictObject& object) {
       true);
   term.launch = object.optional<Sourced<Duration>>(
       {"launch", "what a launch takes longer beside them"}, at_least(Duration()));
+  term.pace = object.optional<Sourced<Bandwidth>>(
+      {"pace", "what all of them moved together where they were slowest"}, above(Bandwidth{}));
   term.points =
       object.optional_list({"points", "the slow-down by CTAs, ascending"}, [](StrictObject& inner) {
         InterferencePoint point;
@@ -285,6 +298,8 @@ Profile read_root(StrictObject& root) {
   profile.copy_engines =
       root.optional_list({"copy_engines", "copy engines by path"}, read_copy_engine);
   profile.sm_copies = root.optional_list({"sm_copies", "copies by SMs, by path"}, read_sm_copy);
+  profile.sums =
+      root.optional_object({"sums", "sums by CTAs that share a product's launch"}, read_sums);
   profile.gemm = root.optional_object({"gemm", "constants of library GEMMs"}, read_gemm);
   profile.attention =
       root.optional_list({"attention", "constants by head dimension"}, read_attention);

@@ -72,6 +72,7 @@ Value write_sm_copy(const SmCopyCosts& costs) {
   if (costs.start) value.set("start", to_value(*costs.start));
   if (costs.duplex_start) value.set("duplex_start", to_value(*costs.duplex_start));
   if (costs.duplex_cap) value.set("duplex_cap", to_value(*costs.duplex_cap));
+  if (costs.launch_per_cta) value.set("launch_per_cta", to_value(*costs.launch_per_cta));
   if (costs.sum_per_cta) value.set("sum_per_cta", to_value(*costs.sum_per_cta));
   if (costs.sum_cap) value.set("sum_cap", to_value(*costs.sum_cap));
   return value;
@@ -146,6 +147,11 @@ config::Value to_value(const Profile& profile) {
                                {"control", write_control(profile.control)}});
   value.set("copy_engines", list(profile.copy_engines, write_copy_engine));
   value.set("sm_copies", list(profile.sm_copies, write_sm_copy));
+  if (profile.sums) {
+    value.set("sums", Value::object({{"start", to_value(profile.sums->start)},
+                                     {"per_cta", to_value(profile.sums->per_cta)},
+                                     {"cap", to_value(profile.sums->cap)}}));
+  }
   if (profile.gemm) value.set("gemm", write_gemm(*profile.gemm));
   value.set("attention", list(profile.attention, [](const AttentionConstants& attention) {
               return Value::object({{"head_dim", attention.head_dim},
@@ -170,6 +176,7 @@ config::Value to_value(const Profile& profile) {
               if (term.access) one.set("access", to_value(*term.access));
               if (!term.full_link) one.set("full_link", false);
               if (term.launch) one.set("launch", to_value(*term.launch));
+              if (term.pace) one.set("pace", to_value(*term.pace));
               if (!term.points.empty()) {
                 one.set("points", list(term.points, [](const InterferencePoint& point) {
                           return Value::object(

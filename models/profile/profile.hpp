@@ -102,9 +102,20 @@ struct SmCopyCosts {
   std::optional<Sourced<Duration>> duplex_start = {};
   /// What all CTAs reach while others move as much the other way: reads queue behind writes.
   std::optional<Sourced<Bandwidth>> duplex_cap = {};
+  /// Of one CTA that shares a product's launch, and so has that kernel's threads and registers.
+  std::optional<Sourced<Bandwidth>> launch_per_cta = {};
   /// The same where what arrives is added to what is there: payload of the sum.
   std::optional<Sourced<Bandwidth>> sum_per_cta = {}, sum_cap = {};
   friend bool operator==(const SmCopyCosts&, const SmCopyCosts&) = default;
+};
+
+/// Sums of partials by CTAs that share a product's launch: a piece takes start + bytes / min(ctas * per_cta, cap), of
+/// bytes read and written.
+struct SumCosts {
+  Sourced<Duration> start;
+  Sourced<Bandwidth> per_cta;
+  Sourced<Bandwidth> cap;
+  friend bool operator==(const SumCosts&, const SumCosts&) = default;
 };
 
 /// A GEMM kernel that can be chosen: its tile, and what one CTA of it holds.
@@ -264,6 +275,8 @@ struct InterferenceTerm {
       points;  ///< ascending in CTAs; linear between them, from 1 at none
   /// What a launch takes longer, since it waits for what the CTAs have in flight.
   std::optional<Sourced<Duration>> launch = {};
+  /// What all of its CTAs moved together where they were slowest; none: they were not held to a pace.
+  std::optional<Sourced<Bandwidth>> pace = {};
   friend bool operator==(const InterferenceTerm&, const InterferenceTerm&) = default;
 };
 
@@ -284,6 +297,7 @@ struct Profile {
   ControlCosts control;
   std::vector<CopyEngineCosts> copy_engines;
   std::vector<SmCopyCosts> sm_copies;
+  std::optional<SumCosts> sums = {};
   std::optional<GemmConstants> gemm;
   std::vector<AttentionConstants> attention;
   std::optional<MemoryConstants> memory;

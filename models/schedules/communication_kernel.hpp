@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/cost/collective.hpp"
@@ -22,8 +23,10 @@ class CommunicationKernel {
   CommunicationKernel(LayerProgram& program, int rank, const Knobs& knobs, std::string_view label,
                       CopyPath path, std::int64_t ctas);
 
-  /// Makes its CTAs those of a product's own launch: they hold what the product's hold, and come in its clusters.
-  CommunicationKernel& in_launch_of(const GemmCost& product);
+  /// `ctas` of them in a product's own launch: they come first, hold what the product's hold, and come in its clusters.
+  CommunicationKernel(LayerProgram& program, int rank, const Knobs& knobs, std::string_view label,
+                      CopyPath path, std::int64_t ctas, const GemmCost& product);
+
   /// Says that as much moves the other way meanwhile.
   CommunicationKernel& both_ways();
   /// Waits that the next move makes first.
@@ -32,8 +35,12 @@ class CommunicationKernel {
   CommunicationKernel& then(const sim::SignalPost& post);
   /// Moves bytes over a route; `writes`: stores that nobody waits for, else loads.
   void move(sim::RouteId route, Bytes bytes, bool writes);
-  /// Reads and writes this rank's own memory: the addition of slots.
-  void local(Bytes bytes);
+  /// Adds partials in this rank's own memory, `bytes` read and written, and sends sums on as they come.
+  void sum(Bytes bytes, const std::vector<std::pair<sim::RouteId, Bytes>>& sends = {});
+  /// Makes the waits that were asked for, and moves nothing.
+  void await();
+  /// Follows its CTAs by those of the product whose launch they are in, for the caller to fill.
+  [[nodiscard]] sim::KernelWriter product(const GemmCost& product);
 
   /// Launches it on the communication stream; the compute stream goes on once all of its CTAs are resident.
   void launch_first();
@@ -41,8 +48,9 @@ class CommunicationKernel {
   void launch(sim::StreamId stream);
 
  private:
-  void parts(Bytes bytes, bool local, sim::RouteId route, bool writes);
-  [[nodiscard]] Duration time_of(Bytes bytes_per_cta, bool local, Duration start) const;
+  void flags(bool first, bool last);
+  [[nodiscard]] Duration time_of(Bytes bytes_per_cta, Duration start) const;
+  [[nodiscard]] Duration sum_time(Bytes bytes_per_cta, Bytes all) const;
 
   LayerProgram& program_;
   int rank_;
@@ -53,6 +61,7 @@ class CommunicationKernel {
   std::vector<sim::SignalWait> waits_;
   std::vector<sim::SignalPost> posts_;
   std::string label_;
+  bool shares_launch_ = false;     ///< with a product
   std::optional<Duration> start_;  ///< of a piece
   bool first_ = true;              ///< nothing was moved over a route yet
 };

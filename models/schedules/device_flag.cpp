@@ -3,9 +3,10 @@
 // the chunks that they finish: one launch for the whole boundary, however many chunks.
 //
 // Gather:    copy engines (one flag each by stream memory operation) or communication CTAs bring the chunks.
-// Reduction: finished chunks leave by copy engine, by CTAs that also add, or through a switch that adds.
-// Communication CTAs are launched first and the product only once all of them are resident, on the SMs that its
-// margin leaves: neither kernel can then wait for the other's place.
+// Reduction: finished chunks leave by copy engine or through a switch that adds; or tiles store themselves at their
+//            owners, whose communication CTAs add what has come. Towards peers that run no kernel CTAs carry them.
+// Communication CTAs come first in the product's launch, which takes the SMs that the margin leaves; those of a switch
+// are launched before it: neither can then wait for the other's place.
 #include <memory>
 #include <tuple>
 
@@ -15,6 +16,7 @@
 #include "models/schedules/fused.hpp"
 #include "models/schedules/published/nccl_carrier.hpp"
 #include "models/schedules/registry.hpp"
+#include "models/schedules/store_program.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
@@ -48,6 +50,7 @@ class DeviceFlag final : public Schedule {
     if (!pair) return refusals;
     const FusedView view(boundary, *pair);
     const Transport transport = transport_of(knobs);
+    const bool exchanged = view.collective.op == CollectiveOp::all_to_all;
     if (architecture_number(site) < first_shipped) {
       refusals.push_back(fmt::format("the shipped kernels are for sm_{} on, and this is {}",
                                      first_shipped, site.profile.gpu.architecture));
@@ -59,11 +62,11 @@ class DeviceFlag final : public Schedule {
     if (transport == Transport::fabric_switch && order_of(knobs) == ChunkOrder::rotated) {
       refusals.push_back("a switch serves all ranks at once: there is nothing to rotate");
     }
-    if (view.collective.op == CollectiveOp::all_to_all && order_of(knobs) == ChunkOrder::rotated) {
+    if (exchanged && order_of(knobs) == ChunkOrder::rotated) {
       refusals.push_back(
           "an all-to-all sends a part of every row to everybody: there is nothing to rotate");
     }
-    if (!view.gathers && transport != Transport::copy_engine &&
+    if (!view.gathers && transport != Transport::copy_engine && !exchanged &&
         knobs.count("ctas") > knobs.count("margin")) {
       refusals.push_back(fmt::format(
           "{} communication CTAs wait for tiles of a product that leaves them {} SMs: the "
@@ -85,7 +88,12 @@ class DeviceFlag final : public Schedule {
                         cost.kernel.cluster_m * cost.kernel.cluster_n);
     };
     Knobs result = knobs;
-    if (!pace_binds(knobs, site)) result.set("pace", "95%");
+    const bool stores =
+        !view.gathers && transport_of(knobs) == Transport::sm && site.running() == site.ranks();
+    if (stores ? !stores_keep_pace(view, knobs, site) : !pace_binds(knobs, site))
+      result.set("pace", "95%");
+    // Tiles that are exchanged are added by nobody.
+    if (stores && !view.reduces()) result.set("ctas", default_ctas);
     const Knobs unmoved = result;
     for (const KnobSpec& spec : transport_knobs()) {
       if (spec.name != "margin") continue;

@@ -30,13 +30,18 @@ ChunkWork work_of(const FusedView& view, const ChunkPlan& plan, int chunk) {
   return work;
 }
 
+// Tiles of a reduction go to their owners by themselves where all ranks run: no mover but the port bounds them.
+bool stores_tiles(const FusedView& view, const Knobs& knobs, const Site& site) {
+  return !view.gathers && transport_of(knobs) == Transport::sm && site.running() == site.ranks();
+}
+
 // What one rank's movers take for these bytes: engines one after the other, CTAs at their common rate. Through a
 // switch a rank moves one block for all of its peers, but what they move enters its port, so that the port is the
 // bound.
 Duration move_time(const FusedView& view, const ChunkPlan& plan, int chunk, const Knobs& knobs,
                    const Site& site) {
   const Bytes moved = work_of(view, plan, chunk).moved;
-  switch (transport_of(knobs)) {
+  switch (stores_tiles(view, knobs, site) ? Transport::fabric_switch : transport_of(knobs)) {
     case Transport::copy_engine:
       return copies_bound(view, plan.pieces(0, chunk), 0, site);
     case Transport::fabric_switch:
@@ -70,6 +75,8 @@ Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site)
   if (view.gathers)
     return std::max(compute + moves.front(),
                     all_moves + (all_moves > Duration() ? tile : Duration()));
+  // What a tile stores goes while it is made.
+  if (stores_tiles(view, knobs, site)) return std::max(compute, all_moves);
 
   // Nothing of a chunk leaves before its tiles are done, as many at once as there are CTAs.
   const std::int64_t tiles_n = divide_up(view.work.rank.n, cost.kernel.tile_n);

@@ -24,6 +24,7 @@ std::vector<FlagPart> by_chunk(const FusedView& view, const ChunkPlan& plan, int
   for (int chunk = 0; chunk < plan.size(); ++chunk) {
     rows += product_rows(view, plan, rank, chunk);
     part.rows += product_rows(view, plan, rank, chunk);
+    part.chunks.push_back(chunk);
     const bool last = chunk + 1 == plan.size();
     const std::int64_t tiles_m =
         view.gathers && !last ? rows / cost.kernel.tile_m : divide_up(rows, cost.kernel.tile_m);
@@ -41,6 +42,7 @@ std::vector<FlagPart> by_chunk(const FusedView& view, const ChunkPlan& plan, int
     } else if (!view.gathers && !parts.empty()) {
       parts.back().rows += part.rows;
       parts.back().posts.insert(parts.back().posts.end(), part.posts.begin(), part.posts.end());
+      parts.back().chunks.push_back(chunk);
       part = {};
     }
   }
@@ -55,14 +57,17 @@ std::vector<FlagPart> by_chunk(const FusedView& view, const ChunkPlan& plan, int
 // it have posted.
 std::vector<FlagPart> as_walked(const FusedView& view, const ChunkPlan& plan, int rank,
                                 const GemmCost& cost, const std::function<FlagWait(int)>& wait,
-                                const std::function<std::vector<sim::SignalId>(int)>& posts) {
+                                const std::function<std::vector<sim::SignalId>(int)>& posts,
+                                const std::vector<RowRange>& own) {
   std::vector<FlagPart> parts;
   std::int64_t left = 0, rows = view.work.rank.m;
-  const std::vector<TileStretch> walk = tile_walk(plan, rank, view.gathers, view.work.rank.n, cost);
+  const std::vector<TileStretch> walk =
+      tile_walk(plan, rank, view.gathers, view.work.rank.n, cost, own);
   for (const TileStretch& stretch : walk) left += stretch.tiles;
   for (const TileStretch& stretch : walk) {
     FlagPart part;
     part.tiles = stretch.tiles;
+    part.chunks = stretch.chunks;
     part.rows = narrow(Int128{rows} * stretch.tiles / left);
     rows -= part.rows;
     left -= stretch.tiles;
@@ -83,9 +88,38 @@ std::vector<FlagPart> as_walked(const FusedView& view, const ChunkPlan& plan, in
 
 std::vector<FlagPart> flag_parts(const FusedView& view, const ChunkPlan& plan, int rank,
                                  const GemmCost& cost, const std::function<FlagWait(int)>& wait,
-                                 const std::function<std::vector<sim::SignalId>(int)>& posts) {
-  return plan.order() == ChunkOrder::rotated ? as_walked(view, plan, rank, cost, wait, posts)
+                                 const std::function<std::vector<sim::SignalId>(int)>& posts,
+                                 const std::vector<RowRange>& own) {
+  return plan.order() == ChunkOrder::rotated ? as_walked(view, plan, rank, cost, wait, posts, own)
                                              : by_chunk(view, plan, rank, cost, wait, posts);
+}
+
+const GemmCost& flag_cost(const FusedView& view, const Knobs& knobs, std::string_view label,
+                          const LayerProgram& program, int rank) {
+  return program.gemm_cost(rank, {&view.work, view.work.rank.m, GemmLibrary::ours,
+                                  static_cast<int>(knobs.count("margin")), label});
+}
+
+OrderedTiles flag_tiles(const FusedView& view, const ChunkPlan& plan, const GemmCost& cost,
+                        const Site& site, int rank) {
+  OrderedTiles tiles{cost.tile_time(), cost.hbm_per_tile};
+  if (site.prices_tile_order && plan.order() == ChunkOrder::rotated)
+    tiles = tiles_in_order(site.profile, view.work, cost, rows_together(plan, rank, view.gathers));
+  const auto& flag = site.profile.control.tile_flag;
+  if (!view.gathers && flag) tiles.tile_time += flag->value;
+  return tiles;
+}
+
+sim::KernelWriter begin_flag_product(const GemmCost& cost, std::string_view label,
+                                     LayerProgram& program) {
+  constexpr int waiting_issue_milli = 10;  // one polling thread, a hundredth of an SM
+  sim::KernelWriter kernel = program.builder().kernel(label, static_cast<int>(cost.resident));
+  kernel.cluster(static_cast<int>(cost.kernel.cluster_m * cost.kernel.cluster_n))
+      .footprint(cost.footprint)
+      .prologue(program.beyond_launch(cost.start))
+      .role(sim::Purpose::compute, sim::TileOrder::static_shares)
+      .spin(waiting_issue_milli);
+  return kernel;
 }
 
 }  // namespace weft::model

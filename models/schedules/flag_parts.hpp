@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "models/schedules/chunk_plan.hpp"
 #include "models/schedules/fused.hpp"
+#include "models/schedules/tile_order.hpp"
 #include "sim/program.hpp"
 
 namespace weft::model {
@@ -22,14 +24,32 @@ struct FlagWait {
 struct FlagPart {
   std::int64_t tiles = 0;
   std::int64_t rows = 0;  ///< of X that they stand for
+  std::vector<int>
+      chunks;  ///< that they touch; of a rank's own rows that are cut, one for each cut from the last on
   std::vector<FlagWait> waits;
   std::vector<sim::SignalId> posts;
 };
 
-/// `wait` gives the flag that guards a chunk of a gather, `posts` the flags that a chunk of a reduction sets.
+/// `wait` gives the flag that guards a chunk of a gather, `posts` the flags that a chunk of a reduction sets. A rotated
+/// plan's own rows may be cut, as `own` says.
 [[nodiscard]] std::vector<FlagPart> flag_parts(
     const FusedView& view, const ChunkPlan& plan, int rank, const GemmCost& cost,
     const std::function<FlagWait(int)>& wait,
-    const std::function<std::vector<sim::SignalId>(int)>& posts);
+    const std::function<std::vector<sim::SignalId>(int)>& posts,
+    const std::vector<RowRange>& own = {});
+
+/// The price of a rank's persistent product beside the margin of the knobs.
+[[nodiscard]] const GemmCost& flag_cost(const FusedView& view, const Knobs& knobs,
+                                        std::string_view label, const LayerProgram& program,
+                                        int rank);
+
+/// What its tiles take in the order of their chunks: operands are read again, and a tile's flag follows its store,
+/// which is hidden behind the next tile where nobody waits for it.
+[[nodiscard]] OrderedTiles flag_tiles(const FusedView& view, const ChunkPlan& plan,
+                                      const GemmCost& cost, const Site& site, int rank);
+
+/// Begins a launch of that product alone, for its tiles to follow.
+[[nodiscard]] sim::KernelWriter begin_flag_product(const GemmCost& cost, std::string_view label,
+                                                   LayerProgram& program);
 
 }  // namespace weft::model

@@ -11,6 +11,7 @@
 #include "models/schedules/communication_kernel.hpp"
 #include "models/schedules/demands.hpp"
 #include "models/schedules/flag_parts.hpp"
+#include "models/schedules/store_program.hpp"
 #include "models/schedules/tile_order.hpp"
 #include "models/schedules/tile_walk.hpp"
 #include "models/schedules/transport_knobs.hpp"
@@ -53,10 +54,10 @@ class FlagProgram {
         tell_peers(rank, ready_, "ready");
         if (transport == Transport::copy_engine) {
           gather_by_copies(rank);
+          product(rank);
         } else {
           gather_by_ctas(rank, transport == Transport::fabric_switch);
         }
-        product(rank);
       } else if (transport == Transport::copy_engine) {
         product(rank);
         scatter_by_copies(rank);
@@ -64,7 +65,7 @@ class FlagProgram {
         product(rank);
         carry_beside(rank);
       } else {
-        scatter_by_ctas(rank, transport == Transport::fabric_switch);
+        scatter_by_switch(rank);
         product(rank);
       }
     }
@@ -157,37 +158,15 @@ class FlagProgram {
   }
 
   const GemmCost& cost_of(int rank) const {
-    return program_.gemm_cost(rank, {&view_.work, view_.work.rank.m, GemmLibrary::ours,
-                                     static_cast<int>(knobs_.count("margin")), label_});
+    return flag_cost(view_, knobs_, label_, program_, rank);
   }
 
-  // Tiles in the order of their chunks read operands again; a tile's flag follows its store, which is hidden behind
-  // the next tile where nobody waits for it.
-  OrderedTiles tiles_of(int rank) const {
+  void write_tiles(int rank, sim::KernelWriter& kernel) {
     const GemmCost& cost = cost_of(rank);
-    const Site& site = program_.site();
-    OrderedTiles tiles{cost.tile_time(), cost.hbm_per_tile};
-    if (site.prices_tile_order && plan_.order() == ChunkOrder::rotated)
-      tiles =
-          tiles_in_order(site.profile, view_.work, cost, rows_together(plan_, rank, view_.gathers));
-    const auto& flag = site.profile.control.tile_flag;
-    if (!view_.gathers && flag) tiles.tile_time += flag->value;
-    return tiles;
-  }
-
-  void product(int rank) {
-    const GemmCost& cost = cost_of(rank);
-    const std::vector<FlagPart>& parts = parts_of(rank, cost);
-    const OrderedTiles tiles = tiles_of(rank);
+    const OrderedTiles tiles = flag_tiles(view_, plan_, cost, program_.site(), rank);
     const std::int64_t rows = std::max<std::int64_t>(1, view_.work.rank.m);
     const Duration fluid = program_.gemm_fluid(rank, view_.work, rows);
-    sim::KernelWriter kernel = program_.builder().kernel(label_, static_cast<int>(cost.resident));
-    kernel.cluster(static_cast<int>(cost.kernel.cluster_m * cost.kernel.cluster_n))
-        .footprint(cost.footprint)
-        .prologue(program_.beyond_launch(cost.start))
-        .role(sim::Purpose::compute, sim::TileOrder::static_shares)
-        .spin(10);
-    for (const FlagPart& part : parts) {
+    for (const FlagPart& part : parts_of(rank, cost)) {
       kernel.range(part.tiles, tiles.tile_time, matrix_demand)
           .fluid(Duration::from_ps(narrow(Int128{fluid.ps()} * part.rows / rows)))
           .l2(cost.l2_per_tile)
@@ -195,6 +174,11 @@ class FlagProgram {
       for (const FlagWait& wait : part.waits) kernel.wait(wait.signal, wait.posts, run_ahead);
       for (const sim::SignalId signal : part.posts) kernel.post(add(signal));
     }
+  }
+
+  void product(int rank) {
+    sim::KernelWriter kernel = begin_flag_product(cost_of(rank), label_, program_);
+    write_tiles(rank, kernel);
     program_.tag(rank, 0, sim::Purpose::compute);
     program_.host(rank).labelled(label_).launch(program_.compute(rank), kernel.id());
   }
@@ -216,10 +200,10 @@ class FlagProgram {
   }
 
   void gather_by_ctas(int rank, bool by_switch) {
-    CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name,
+    const GemmCost& cost = cost_of(rank);
+    CommunicationKernel kernel(program_, rank, knobs_, label_,
                                program_.site().path(rank, (rank + 1) % ranks_, rank),
-                               knobs_.count("ctas"));
-    kernel.in_launch_of(cost_of(rank));
+                               knobs_.count("ctas"), cost);
     // Nobody reads or writes a peer before all have come.
     if (peers() > 0) kernel.after(ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
@@ -236,24 +220,25 @@ class FlagProgram {
                     view_.bytes(view_.block(piece)), false);
       }
     }
-    program_.tag(rank, 0, sim::Purpose::communication);
-    kernel.launch_first();
+    sim::KernelWriter product = kernel.product(cost);
+    write_tiles(rank, product);
+    program_.tag(rank, 0, sim::Purpose::compute);
+    kernel.launch(program_.compute(rank));
   }
 
   // ---- reduction and exchange ------------------------------------------------------------------------------
 
-  // Arrivals that complete what this rank owns.
+  // Peers that send this rank something: each says once that all of it is there.
   std::uint64_t arrivals(int rank) const {
     std::uint64_t count = 0;
     for (int peer = 0; peer < program_.running(); ++peer) {
-      if (peer == rank) continue;
-      for (int chunk = 0; chunk < plan_.size(); ++chunk) {
-        if (view_.collective.op == CollectiveOp::all_to_all) {
-          count += view_.exchanged(peer, own_slice(peer, chunk).rows, rank).empty() ? 0U : 1U;
-          continue;
-        }
-        for (const Piece& piece : remote(peer, chunk)) count += piece.owner == rank ? 1U : 0U;
+      bool sends = false;
+      for (int chunk = 0; chunk < plan_.size() && peer != rank && !sends; ++chunk) {
+        const auto out = pushes(peer, chunk);
+        sends = std::any_of(out.begin(), out.end(),
+                            [rank](const auto& push) { return push.first == rank; });
       }
+      count += sends ? 1U : 0U;
     }
     return count;
   }
@@ -274,9 +259,21 @@ class FlagProgram {
     return result;
   }
 
+  // The last chunk with something for `to`: a stream goes in order, so that its arrival is that of all.
+  int last_push(int rank, int to) const {
+    for (int chunk = plan_.size() - 1; chunk > 0; --chunk) {
+      for (const auto& [peer, bytes] : pushes(rank, chunk)) {
+        if (peer == to) return chunk;
+      }
+    }
+    return 0;
+  }
+
   void scatter_by_copies(int rank) {
     const sim::StreamId stream = program_.communication(rank);
     const std::vector<std::uint64_t> complete = completions(rank);
+    std::vector<int> last;
+    for (int to = 0; to < ranks_; ++to) last.push_back(last_push(rank, to));
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       const auto out = pushes(rank, chunk);
       if (out.empty()) continue;
@@ -287,7 +284,8 @@ class FlagProgram {
       program_.tag(rank, chunk, sim::Purpose::synchronisation);
       for (const auto& [to, bytes] : out) {
         if (program_.site().runs(to)) {
-          program_.host(rank).post(stream, add(arrived_[as_size(to)]));
+          if (chunk == last[as_size(to)])
+            program_.host(rank).post(stream, add(arrived_[as_size(to)]));
         } else {
           fetch_by_copy(rank, to, chunk, bytes);
         }
@@ -364,57 +362,26 @@ class FlagProgram {
                            sim::Purpose::communication);
   }
 
-  void scatter_by_ctas(int rank, bool by_switch) {
-    const std::vector<std::uint64_t> complete = completions(rank);
+  // A switch adds what it reads of all ranks, and hands the sums of an all-reduce to everybody.
+  void scatter_by_switch(int rank) {
     CommunicationKernel kernel(program_, rank, knobs_, view_.collective.name);
     const bool all_reduce = view_.collective.op == CollectiveOp::all_reduce;
-    if (by_switch) {
-      for (int chunk = 0; chunk < plan_.size(); ++chunk) {
-        const Bytes bytes = view_.bytes(view_.block(own_slice(rank, chunk)));
-        kernel.after(chunk_flags_[as_size(rank)][as_size(chunk)],
-                     static_cast<std::uint64_t>(ranks_));
-        kernel.move(program_.site().built.reduce[as_size(rank)], bytes, false);
-        if (!all_reduce) continue;
-        for (int step = 1; step < ranks_; ++step)
-          kernel.then(add(summed_[as_size((rank + step) % ranks_)]));
-        kernel.move(program_.site().built.multicast[as_size(rank)], bytes, true);
-      }
-    } else {
-      for (int chunk = 0; chunk < plan_.size(); ++chunk) {
-        for (const auto& [to, bytes] : pushes(rank, chunk)) {
-          kernel.after(chunk_flags_[as_size(rank)][as_size(chunk)], complete[as_size(chunk)])
-              .then(add(arrived_[as_size(to)]));
-          kernel.move(route(rank, to), bytes, true);
-        }
-      }
-      if (view_.reduces()) {
-        kernel.after(arrived_[as_size(rank)], arrivals(rank));
-        kernel.after(chunk_flags_[as_size(rank)][as_size(plan_.size() - 1)], complete.back());
-        if (all_reduce) {
-          for (const sim::SignalId peer : of_peers(rank, summed_)) kernel.then(add(peer));
-        }
-        kernel.local(view_.bytes(view_.block(own(rank))) * (ranks_ + 1));
-      }
-      if (all_reduce) {
-        kernel.after(summed_[as_size(rank)], peers());
-        for (int step = 1; step < ranks_; ++step) {
-          const int peer = (rank + step) % ranks_;
-          if (own(peer).rows.empty()) continue;
-          kernel.move(route(peer, rank), view_.bytes(view_.block(own(peer))), false);
-        }
-      }
+    for (int chunk = 0; chunk < plan_.size(); ++chunk) {
+      const Bytes bytes = view_.bytes(view_.block(own_slice(rank, chunk)));
+      kernel.after(chunk_flags_[as_size(rank)][as_size(chunk)], static_cast<std::uint64_t>(ranks_));
+      kernel.move(program_.site().built.reduce[as_size(rank)], bytes, false);
+      if (!all_reduce) continue;
+      for (int step = 1; step < ranks_; ++step)
+        kernel.then(add(summed_[as_size((rank + step) % ranks_)]));
+      kernel.move(program_.site().built.multicast[as_size(rank)], bytes, true);
     }
     program_.tag(rank, 0, sim::Purpose::communication);
     kernel.launch_first();
+    if (!all_reduce) return;
     program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
-    if (by_switch && all_reduce) {
-      program_.host(rank).wait(
-          program_.communication(rank), summed_[as_size(rank)],
-          static_cast<std::uint64_t>(ranks_ - 1) * static_cast<std::uint64_t>(plan_.size()));
-    } else if (!view_.reduces()) {
-      program_.host(rank).wait(program_.communication(rank), arrived_[as_size(rank)],
-                               arrivals(rank));
-    }
+    program_.host(rank).wait(
+        program_.communication(rank), summed_[as_size(rank)],
+        static_cast<std::uint64_t>(ranks_ - 1) * static_cast<std::uint64_t>(plan_.size()));
   }
 
   const FusedView& view_;
@@ -433,7 +400,12 @@ class FlagProgram {
 
 void emit_flag_program(const FusedView& view, const Knobs& knobs, std::string_view label,
                        LayerProgram& program) {
-  FlagProgram(view, knobs, label, program).emit();
+  const bool stores =
+      !view.gathers && transport_of(knobs) == Transport::sm && program.running() == program.ranks();
+  if (stores)
+    emit_store_program(view, knobs, label, program);
+  else
+    FlagProgram(view, knobs, label, program).emit();
 }
 
 }  // namespace weft::model

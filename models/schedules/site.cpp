@@ -69,6 +69,14 @@ void apply_engines(const Profile& profile, bool peers, sim::Machine& machine) {
   }
 }
 
+// A measured start holds the latency of the path, which the engine charges by itself.
+void take_off_latency(Duration latency, sim::Device& device) {
+  for (sim::TransportEngine& engine : device.engines) {
+    if (engine.direction != sim::EngineDirection::local)
+      engine.start_cost = std::max(Duration(), engine.start_cost - latency);
+  }
+}
+
 // Links between devices of a node carry the share of their raw rate that the profile's device was seen to reach
 // between two of them: the rest is packet headers, whoever sends.
 void apply_peer_links(const Profile& profile, topology::Built& built) {
@@ -162,6 +170,29 @@ sim::Interference::Access access_of(InterferingAccess access) {
       break;
   }
   return sim::Interference::Access::engine_copy;
+}
+
+// Whether what CTAs send each other takes the way to host memory, as between GPUs behind one PCIe switch: links of
+// their own between GPUs queue nothing that holds a device back.
+bool peers_take_the_host_path(const topology::Built& built) {
+  std::set<std::uint32_t> links;
+  const auto each_link = [&](sim::RouteId id, const auto& visit) {
+    for (const sim::RouteShare& share : built.machine.routes.at(id.value()).shares) {
+      if (share.on == sim::RouteShare::On::link) visit(share.index);
+    }
+  };
+  for (const auto* routes : {&built.from_host, &built.to_host}) {
+    for (const sim::RouteId id : *routes)
+      each_link(id, [&](std::uint32_t link) { links.insert(link); });
+  }
+  bool shared = false;
+  for (const auto& routes : built.unicast) {
+    for (const sim::RouteId id : routes) {
+      if (!built.machine.routes.at(id.value()).nic)
+        each_link(id, [&](std::uint32_t link) { shared = shared || links.contains(link); });
+    }
+  }
+  return shared;
 }
 
 // Slow-downs of products beside traffic that the engine runs by itself. Those below a link's rate are of the path to
@@ -285,10 +316,12 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   site.fabric = fabric_between(site.built);
   apply_control(profile.control, site.built.machine);
   apply_engines(profile, peers, site.built.machine);
+  for (sim::Device& device : site.built.machine.devices)
+    take_off_latency(site.fabric.gpu_latency, device);
   apply_peer_links(profile, site.built);
   apply_host_links(profile, site.built);
   apply_memory(profile, site.built.machine);
-  apply_interference(profile, true, site.built.machine);
+  if (peers_take_the_host_path(site.built)) apply_interference(profile, true, site.built.machine);
   site.group = group_of(site.built);
   site.prices = std::make_shared<Prices>(site.profile, site.fabric, model);
   site.gangs = std::make_shared<GangUseTable>();
@@ -329,14 +362,10 @@ Site make_host_site(const topology::MachineSpec& machine, const Profile& profile
   site.fabric.gpu_per_direction = std::min(route_rate(built, in), route_rate(built, out));
   site.fabric.gpu_latency = std::max(built.machine.routes.at(in.value()).latency,
                                      built.machine.routes.at(out.value()).latency);
-  apply_interference(profile, false, built.machine);
+  for (const bool full_link : {true, false}) apply_interference(profile, full_link, built.machine);
   site.sms_from_host = route_of_sms(profile, in, CopyPath::from_host, built);
   site.sms_to_host = route_of_sms(profile, out, CopyPath::to_host, built);
-  // A measured start holds the path's latency, which the engine charges by itself.
-  for (sim::TransportEngine& engine : built.machine.devices[0].engines) {
-    if (engine.direction == sim::EngineDirection::local) continue;
-    engine.start_cost = std::max(Duration(), engine.start_cost - site.fabric.gpu_latency);
-  }
+  take_off_latency(site.fabric.gpu_latency, built.machine.devices[0]);
   site.prices = std::make_shared<Prices>(site.profile, site.fabric);
   site.gangs = std::make_shared<GangUseTable>();
   return site;

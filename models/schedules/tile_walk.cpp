@@ -44,8 +44,15 @@ std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers) {
 }
 
 std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers,
-                                   std::int64_t columns, const GemmCost& cost) {
-  const std::vector<Owned> owned = chunks_by_row(plan, rank);
+                                   std::int64_t columns, const GemmCost& cost,
+                                   const std::vector<RowRange>& own) {
+  std::vector<Owned> owned = chunks_by_row(plan, rank);
+  if (!own.empty()) {
+    const int last = plan.size() - 1;
+    std::erase_if(owned, [last](const Owned& each) { return each.chunk == last; });
+    int chunk = last;
+    for (const RowRange& cut : own) owned.push_back({cut, chunk++});
+  }
   std::int64_t all = 0;
   for (const Owned& each : owned) all = std::max(all, each.rows.end);
   const std::int64_t cluster_rows = cost.kernel.tile_m * cost.kernel.cluster_m;

@@ -28,8 +28,10 @@ inline constexpr std::int64_t most_rows_together = 2048;
 /// Rows of X whose tiles are walked across all columns before those of others, but for whole clusters.
 [[nodiscard]] std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers);
 
-/// The walk of a rank's product over all rows of the plan, `columns` wide, by the kernel of `cost`.
+/// The walk of a rank's product over all rows of the plan, `columns` wide, by the kernel of `cost`. With `own`, the
+/// last chunk of a reduction, of the rank's own rows, is cut so: its cuts count from it on.
 [[nodiscard]] std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers,
-                                                 std::int64_t columns, const GemmCost& cost);
+                                                 std::int64_t columns, const GemmCost& cost,
+                                                 const std::vector<RowRange>& own = {});
 
 }  // namespace weft::model

@@ -157,7 +157,7 @@ class TritonGemmRs final : public PairSchedule {
         continue;
       }
       CommunicationKernel kernel = graph.copies(rank, sms);
-      kernel.local(block);
+      kernel.sum(block);
       graph.launch(rank, sums, kernel, turn);
       send_by_nic(graph, grid, rank, sums, to, graph.shard_bytes(to), flags.landed[index(to)],
                   turn);

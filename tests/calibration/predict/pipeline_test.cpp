@@ -11,6 +11,8 @@
 #include "calibration/fit/interference_fit.hpp"
 #include "calibration/fit/launch_fit.hpp"
 #include "calibration/fit/link_fit.hpp"
+#include "calibration/fit/peer_fit.hpp"
+#include "calibration/fit/sum_fit.hpp"
 #include "calibration/predict/beside.hpp"
 #include "calibration/predict/predictor.hpp"
 #include "models/cost/roofline.hpp"
@@ -172,6 +174,72 @@ TEST(LaunchDelay, IsWhatCtasCostEachLaunchBeyondTheirSlowDown) {
 
 TEST(HostLinkFit, KeepsAProfileThatNothingWasMeasuredOf) {
   EXPECT_EQ(fit_host_link(h200(), {}), h200());
+  EXPECT_EQ(fit_peer_links(h200(), {}), h200());
+  EXPECT_EQ(fit_sums(h200(), {}), h200());
+}
+
+// 8 CTAs carry 200 GB/s and more of them 320; a piece takes 5 us. In launches that add, a CTA moves 20 GB/s of partials
+// and sums, and a piece takes 3 us.
+TEST(PeerFit, FindsTheConstantsOfTransfersAndSumsThatObeyThem) {
+  std::vector<Sample> samples;
+  const auto add = [&](const char* operation, int k, int chunks, int ctas, double micros) {
+    Sample sample;
+    sample.what = boundary(operation, "B_s", 2048, k, chunks);
+    sample.what.backend = "peer_gpus";
+    sample.what.schedule = "device_flag";
+    sample.what.transport = "sm";
+    sample.what.ctas = ctas;
+    sample.what.shape->n = operation == std::string("gemm_rs") ? k : 2048;
+    sample.times = {us(micros)};
+    samples.push_back(sample);
+  };
+  for (const int k : {2048, 4096, 8192}) {
+    for (const int chunks : {1, 4, 16}) {
+      const double bytes = 1024.0 * k * 2;
+      for (const int ctas : {8, 16, 32}) {
+        add("ag_gemm", k, chunks, ctas,
+            15 + 5.0 * chunks + bytes / (ctas == 8 ? 200e9 : 320e9) * 1e6);
+        add("gemm_rs", k, chunks, ctas, 15 + 3.0 * chunks + 3 * bytes / (ctas * 20e9) * 1e6);
+      }
+    }
+  }
+  const model::Profile fitted =
+      fit_sums(fit_peer_links(h200(), observed(samples)), observed(samples));
+  const model::SmCopyCosts& pulls = fitted.sm_copy(model::CopyPath::from_peer);
+  EXPECT_NEAR(static_cast<double>(pulls.per_cta.value.bytes_per_second()) / 25e9, 1, 0.01);
+  EXPECT_NEAR(static_cast<double>(pulls.cap.value.bytes_per_second()) / 320e9, 1, 0.01);
+  EXPECT_NEAR(ratio(pulls.start->value, us(5)), 1, 0.02);
+  ASSERT_TRUE(fitted.sums.has_value());
+  EXPECT_NEAR(static_cast<double>(fitted.sums->per_cta.value.bytes_per_second()) / 20e9, 1, 0.01);
+  EXPECT_NEAR(ratio(fitted.sums->start.value, us(3)), 1, 0.02);
+  // 32 CTAs were not held back together: the memory's own rate is what they would share.
+  EXPECT_GT(fitted.sums->cap.value, fitted.sums->per_cta.value * 32);
+}
+
+// A boundary's product takes 7 us longer than the same product by itself; long ones and slow clocks say nothing.
+TEST(Frames, AreWhatABoundarysProductTakesLonger) {
+  std::vector<Sample> samples;
+  const auto add = [&](const char* suite, int k, int mhz, double micros) {
+    Sample sample;
+    sample.what = boundary("ag_gemm", suite == std::string("gemm") ? "time" : "A", 2048, k, 1);
+    sample.what.suite = suite;
+    sample.conditions.sm_mhz = mhz;
+    sample.times = {us(micros)};
+    samples.push_back(sample);
+  };
+  for (int k = 1024; k <= 8192; k += 1024) {
+    add("gemm", k, 1980, k / 100.0);
+    add("decision", k, 1980, k / 100.0 + 7);
+    add("decision", k, 1500, k / 50.0);
+    add("gemm", k + 1, 1980, k);
+    add("decision", k + 1, 1980, k + 100.0);
+  }
+  const Frames frames = frames_of(observed(samples));
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames.at({"host_link", "weft"}), us(7));
+  const Case product = boundary("ag_gemm", "A", 8192, 8192, 1);
+  EXPECT_EQ(Predictor(machine(), h200(), frames).predict(product)->worst(),
+            Predictor(machine(), h200()).predict(product)->worst() + us(7));
 }
 
 Sample beside(const std::string& kind, const std::string& direction, int ctas, std::int64_t pace,

@@ -98,6 +98,12 @@ TEST(TileWalk, AReductionEndsItsChunksOneAfterTheOther) {
   EXPECT_EQ(walk, (std::vector<TileStretch>{{16, {0}}, {16, {1}}, {32, {2}}}));
 }
 
+TEST(TileWalk, OwnRowsThatAreCutEndOneCutAfterTheOther) {
+  const ChunkPlan plan(2048, 2, 2, ChunkOrder::rotated, false);
+  const auto walk = tile_walk(plan, 0, false, 1024, kernel_of(128, 256), {{0, 512}, {512, 1024}});
+  EXPECT_EQ(walk, (std::vector<TileStretch>{{16, {0}}, {16, {1}}, {16, {2}}, {16, {3}}}));
+}
+
 TEST(TileOrder, LowGroupsReadOperandsAgainUnlessTheWeightsStay) {
   const Profile profile = load_profile("configs/profiles/h200-sxm.json");
   GemmCost cost = kernel_of(128, 256);

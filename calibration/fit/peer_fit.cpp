@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calibration/fit/peer_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "calibration/fit/least_squares.hpp"
+#include "calibration/fit/microseconds.hpp"
+#include "calibration/fit/transfer_line.hpp"
+
+namespace weft::calibration {
+
+namespace {
+
+using model::CopyPath;
+
+/// Fewer CTAs than this share of what all reach are held back by themselves.
+constexpr double well_below = 0.95;
+/// A gather takes so many times its product where its communication is what is measured.
+constexpr double outlasts = 1.4;
+/// Fewer say nothing.
+constexpr std::size_t least_gathers = 10;
+
+Bandwidth whole_rate(double rate) {
+  return Bandwidth::from_bytes_per_second(std::llround(rate));
+}
+
+template <class Costs>
+Costs* on_path(std::vector<Costs>& all, CopyPath path) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Costs& each) { return each.path == path; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// A line for each number of CTAs that was measured.
+std::map<int, TransferLine> lines_by_ctas(const model::Profile& profile,
+                                          const std::vector<Observation>& samples,
+                                          TransferKind kind) {
+  std::map<int, TransferLine> lines;
+  for (const Observation& seen : samples) {
+    const Case& what = seen.what();
+    if (what.backend != kind.backend || what.figure != "B_s" || what.transport != "sm" ||
+        !what.ctas || lines.contains(*what.ctas))
+      continue;
+    kind.ctas = what.ctas;
+    if (const auto line = fit_transfers(transfer_rows(profile, samples, kind)))
+      lines[*what.ctas] = *line;
+  }
+  return lines;
+}
+
+void fit_engine(model::CopyEngineCosts& engine, const std::optional<TransferLine>& line,
+                const char* name) {
+  if (!line) return;
+  engine.start = {from_microseconds(line->piece), line->source(name, line->piece_error)};
+  engine.rate = {whole_rate(line->rate), line->source(name, line->rate_error)};
+  engine.duplex_rate = engine.rate;
+}
+
+/// A piece of one launch for all of them; `launch`: a piece has one of its own.
+void fit_ctas(model::SmCopyCosts& sms, const std::map<int, TransferLine>& lines, double launch,
+              const char* name) {
+  if (lines.empty()) return;
+  const auto most = std::max_element(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
+    return a.second.rate < b.second.rate;
+  });
+  sms.cap = {whole_rate(most->second.rate),
+             most->second.source(fmt::format("{} by {} CTAs", name, most->first),
+                                 most->second.rate_error)};
+  const auto& [fewest, slowest] = *lines.begin();
+  if (slowest.rate < well_below * most->second.rate) {
+    sms.per_cta = {whole_rate(slowest.rate / fewest),
+                   slowest.source(fmt::format("{} by {} CTAs", name, fewest), slowest.rate_error)};
+  }
+  double pieces = 0, error = 0;
+  std::size_t rows = 0;
+  for (const auto& [ctas, line] : lines) {
+    pieces += line.piece * static_cast<double>(line.rows);
+    error = std::max(error, line.piece_error);
+    rows += line.rows;
+  }
+  const double start = pieces / static_cast<double>(rows) - launch;
+  TransferLine all;
+  all.rows = rows;
+  if (start > 0) sms.start = {from_microseconds(start), all.source(name, error)};
+}
+
+/// A gather whose own launch moves, and that communication outlasts.
+struct GatherRow {
+  double bytes = 0, pieces = 0, ctas = 0, micros = 0;
+};
+
+std::string gather_name(const Case& what) {
+  const Shape& s = *what.shape;
+  return fmt::format("{} {} {} {} {} {} {}", what.suite, s.m, s.n, s.k, *what.chunks, *what.ctas,
+                     what.margin.value_or(0));
+}
+
+/// Whole boundaries, less the product of the last piece.
+std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples) {
+  const auto is_of = [](const Observation& seen, const char* figure) {
+    const Case& what = seen.what();
+    return !seen.published && what.figure == figure && what.backend == "peer_gpus" && !what.pass &&
+           what.operation == "ag_gemm" && what.schedule == "device_flag" &&
+           what.transport == "sm" && what.shape && what.ranks && what.chunks && what.ctas;
+  };
+  std::map<std::string, Duration> products;
+  for (const Observation& seen : samples) {
+    if (is_of(seen, "A_s")) products[gather_name(seen.what())] = seen.time();
+  }
+  std::vector<GatherRow> rows;
+  for (const Observation& seen : samples) {
+    if (!is_of(seen, "D")) continue;
+    const Case& what = seen.what();
+    const auto product = products.find(gather_name(what));
+    if (product == products.end() || ratio(seen.time(), product->second) < outlasts) continue;
+    const Shape& s = *what.shape;
+    rows.push_back(
+        {static_cast<double>((s.m - s.m / *what.ranks) * s.k * 2),
+         static_cast<double>(*what.chunks * (*what.ranks - 1)), static_cast<double>(*what.ctas),
+         microseconds(seen.time()) - microseconds(product->second) / (*what.ranks * *what.chunks)});
+  }
+  return rows;
+}
+
+void fit_launch_rate(model::SmCopyCosts& sms, const std::vector<Observation>& samples) {
+  const std::vector<GatherRow> rows = gathers_in_launch(samples);
+  if (rows.size() < least_gathers) return;
+  const double cap = static_cast<double>(sms.cap.value.bytes_per_second());
+  LeastSquaresProblem problem;
+  problem.parameters = {{.name = "frame", .start = 30, .least = 0.1, .most = 200},
+                        {.name = "piece", .start = 5, .least = 0.05, .most = 60},
+                        {.name = "per_cta", .start = 15e9, .least = 1e9, .most = 1e12}};
+  problem.knee = 0.05;
+  problem.residuals = [&](std::span<const double> p) {
+    std::vector<double> residuals;
+    for (const GatherRow& row : rows) {
+      const double moved = row.bytes / std::min(row.ctas * p[2], cap) * 1e6;
+      residuals.push_back(std::log((p[0] + p[1] * row.pieces + moved) / row.micros));
+    }
+    return residuals;
+  };
+  const LeastSquaresResult fit = minimise(problem);
+  sms.launch_per_cta = {
+      whole_rate(fit.values[2]),
+      {model::SourceKind::fitted,
+       fmt::format("{} gathers between peers that outlast their product, +-{:.1f} %", rows.size(),
+                   fit.relative_errors[2] * 100)}};
+}
+
+}  // namespace
+
+model::Profile fit_peer_links(model::Profile profile, const std::vector<Observation>& samples) {
+  const auto line = [&](const char* operation) {
+    return fit_transfers(
+        transfer_rows(profile, samples, {"peer_gpus", operation, "chunked", "copy_engine"}));
+  };
+  if (auto* engine = on_path(profile.copy_engines, CopyPath::from_peer))
+    fit_engine(*engine, line("ag_gemm"), "gathers by copy engine between peers");
+  if (auto* engine = on_path(profile.copy_engines, CopyPath::to_peer))
+    fit_engine(*engine, line("gemm_rs"), "reductions by copy engine between peers");
+  if (auto* sms = on_path(profile.sm_copies, CopyPath::from_peer)) {
+    fit_ctas(*sms,
+             lines_by_ctas(profile, samples, {"peer_gpus", "ag_gemm", "device_flag", "sm", {}}), 0,
+             "gathers of one launch between peers");
+    fit_launch_rate(*sms, samples);
+  }
+  if (auto* sms = on_path(profile.sm_copies, CopyPath::to_peer)) {
+    fit_ctas(*sms, lines_by_ctas(profile, samples, {"peer_gpus", "gemm_rs", "chunked", "sm", {}}),
+             microseconds(profile.control.launch.value + profile.control.kernel_drain.value),
+             "reductions between peers, less a launch");
+  }
+  return profile;
+}
+
+}  // namespace weft::calibration

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a measured repetition of a boundary takes beside its work. It begins with an event that every stream of every
+// rank waits for and ends with one that waits for all of them; where ranks are on several devices, those events cross
+// between them. Plans have no such frame, so that it is no constant of a profile: samples say it of themselves, by
+//
+//   frame = (product alone, measured as a boundary is) - (the same product, measured by itself)
+//
+// over short products at the full clock, the median for each back end and library.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calibration/accuracy/evidence.hpp"
+#include "sim/units/time.hpp"
+
+namespace weft::calibration {
+
+/// By back end and library; none where nothing was measured both ways.
+using Frames = std::map<std::pair<std::string, std::string>, Duration>;
+
+[[nodiscard]] Frames frames_of(const std::vector<Observation>& samples);
+
+}  // namespace weft::calibration
