@@ -14,6 +14,7 @@
 #include "calibration/fit/least_squares.hpp"
 #include "calibration/fit/microseconds.hpp"
 #include "calibration/fit/transfer_line.hpp"
+#include "sim/units/integer.hpp"
 
 namespace weft::calibration {
 
@@ -111,17 +112,24 @@ std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples
            what.operation == "ag_gemm" && what.schedule == "device_flag" &&
            what.transport == "sm" && what.shape && what.ranks && what.chunks && what.ctas;
   };
-  std::map<std::string, Duration> products;
+  std::map<std::string, const Observation*> products;
   for (const Observation& seen : samples) {
-    if (is_of(seen, "A_s")) products[gather_name(seen.what())] = seen.time();
+    if (is_of(seen, "A_s") && seen.sample->kernel.tile.size() == 3 && seen.sample->kernel.grid > 0)
+      products[gather_name(seen.what())] = &seen;
   }
   std::vector<GatherRow> rows;
   for (const Observation& seen : samples) {
     if (!is_of(seen, "D")) continue;
     const Case& what = seen.what();
     const auto product = products.find(gather_name(what));
-    if (product == products.end() || ratio(seen.time(), product->second) < outlasts) continue;
+    if (product == products.end() || ratio(seen.time(), product->second->time()) < outlasts)
+      continue;
     const Shape& s = *what.shape;
+    const Kernel& kernel = product->second->sample->kernel;
+    const std::int64_t tiles = divide_up(s.m, kernel.tile[0]) * divide_up(s.n, kernel.tile[1]);
+    // The rows of the last piece, or a wave of tiles where they are fewer.
+    const auto parts = static_cast<double>(
+        std::min<std::int64_t>(*what.ranks * *what.chunks, divide_up(tiles, kernel.grid)));
     rows.push_back(
         {static_cast<double>((s.m - s.m / *what.ranks) * s.k * 2),
          static_cast<double>(*what.chunks * (*what.ranks - 1)), static_cast<double>(*what.ctas),
@@ -133,39 +141,56 @@ std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples
 void fit_launch_rate(model::SmCopyCosts& sms, const std::vector<Observation>& samples) {
   const std::vector<GatherRow> rows = gathers_in_launch(samples);
   if (rows.size() < least_gathers) return;
-  const double cap = static_cast<double>(sms.cap.value.bytes_per_second());
   LeastSquaresProblem problem;
   problem.parameters = {{.name = "frame", .start = 30, .least = 0.1, .most = 200},
                         {.name = "piece", .start = 5, .least = 0.05, .most = 60},
-                        {.name = "per_cta", .start = 15e9, .least = 1e9, .most = 1e12}};
+                        {.name = "per_cta", .start = 15e9, .least = 1e9, .most = 1e12},
+                        {.name = "cap", .start = 250e9, .least = 1e9, .most = 1e13}};
   problem.knee = 0.05;
-  problem.residuals = [&](std::span<const double> p) {
+  problem.residuals = [&rows](std::span<const double> p) {
     std::vector<double> residuals;
     for (const GatherRow& row : rows) {
-      const double moved = row.bytes / std::min(row.ctas * p[2], cap) * 1e6;
+      const double moved = row.bytes / std::min(row.ctas * p[2], p[3]) * 1e6;
       residuals.push_back(std::log((p[0] + p[1] * row.pieces + moved) / row.micros));
     }
     return residuals;
   };
   const LeastSquaresResult fit = minimise(problem);
-  sms.launch_per_cta = {
-      whole_rate(fit.values[2]),
-      {model::SourceKind::fitted,
-       fmt::format("{} gathers between peers that outlast their product, +-{:.1f} %", rows.size(),
-                   fit.relative_errors[2] * 100)}};
+  const auto fitted = [&](std::size_t i) {
+    return model::Sourced<Bandwidth>{
+        whole_rate(fit.values[i]),
+        {model::SourceKind::fitted,
+         fmt::format("{} gathers between peers that outlast their product, +-{:.1f} %", rows.size(),
+                     fit.relative_errors[i] * 100)}};
+  };
+  sms.launch_per_cta = fitted(2);
+  if (fit.determined[3] && !fit.at_bound[3]) sms.launch_cap = fitted(3);
+}
+
+/// What a stream's wait for a flag adds to a push, where its flag is written by the stream itself.
+void fit_stream_wait(model::ControlCosts& control, const std::optional<TransferLine>& plain,
+                     const std::optional<TransferLine>& flagged) {
+  const double written = microseconds(control.stream_write.value);
+  if (!plain || !flagged || flagged->piece <= plain->piece + written) return;
+  control.stream_wait_peers = {
+      from_microseconds(flagged->piece - plain->piece - written),
+      flagged->source("reductions by copy engine between peers that write and await flags, over "
+                      "those without and a write",
+                      flagged->piece_error)};
 }
 
 }  // namespace
 
 model::Profile fit_peer_links(model::Profile profile, const std::vector<Observation>& samples) {
-  const auto line = [&](const char* operation) {
+  const auto line = [&](const char* operation, const char* schedule = "chunked") {
     return fit_transfers(
-        transfer_rows(profile, samples, {"peer_gpus", operation, "chunked", "copy_engine"}));
+        transfer_rows(profile, samples, {"peer_gpus", operation, schedule, "copy_engine"}));
   };
   if (auto* engine = on_path(profile.copy_engines, CopyPath::from_peer))
     fit_engine(*engine, line("ag_gemm"), "gathers by copy engine between peers");
   if (auto* engine = on_path(profile.copy_engines, CopyPath::to_peer))
     fit_engine(*engine, line("gemm_rs"), "reductions by copy engine between peers");
+  fit_stream_wait(profile.control, line("gemm_rs"), line("gemm_rs", "device_flag"));
   if (auto* sms = on_path(profile.sm_copies, CopyPath::from_peer)) {
     fit_ctas(*sms,
              lines_by_ctas(profile, samples, {"peer_gpus", "ag_gemm", "device_flag", "sm", {}}), 0,

@@ -82,6 +82,9 @@ ControlCosts read_control(StrictObject& object) {
       duration(object, {"stream_wait", "from a signal to what follows a stream's wait for it"});
   control.launch_jitter =
       duration(object, {"launch_jitter", "ready times closer than this may go either way"});
+  control.stream_wait_peers = object.optional<Sourced<Duration>>(
+      {"stream_wait_peers", "the same wait on ranks whose bytes go straight between devices"},
+      at_least(Duration()));
   control.tile_flag = object.optional<Sourced<Duration>>(
       {"tile_flag", "of a tile whose flag follows its store, over one whose store is hidden"},
       at_least(Duration()));
@@ -113,6 +116,8 @@ SmCopyCosts read_sm_copy(StrictObject& object) {
       {"duplex_cap", "payload that CTAs move while others move as much the other way"});
   costs.launch_per_cta = object.optional<Sourced<Bandwidth>>(
       {"launch_per_cta", "payload that one CTA moves in a product's launch"}, above(Bandwidth{}));
+  costs.launch_cap = object.optional<Sourced<Bandwidth>>(
+      {"launch_cap", "payload that any number of them moves there"}, above(Bandwidth{}));
   costs.sum_per_cta = object.optional<Sourced<Bandwidth>>(
       {"sum_per_cta", "payload that one CTA adds to what is there"}, above(Bandwidth{}));
   costs.sum_cap = object.optional<Sourced<Bandwidth>>(

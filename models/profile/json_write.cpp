@@ -51,6 +51,8 @@ Value write_control(const ControlCosts& control) {
                                {"stream_write", to_value(control.stream_write)},
                                {"stream_wait", to_value(control.stream_wait)},
                                {"launch_jitter", to_value(control.launch_jitter)}});
+  if (control.stream_wait_peers)
+    value.set("stream_wait_peers", to_value(*control.stream_wait_peers));
   if (control.tile_flag) value.set("tile_flag", to_value(*control.tile_flag));
   return value;
 }
@@ -73,6 +75,7 @@ Value write_sm_copy(const SmCopyCosts& costs) {
   if (costs.duplex_start) value.set("duplex_start", to_value(*costs.duplex_start));
   if (costs.duplex_cap) value.set("duplex_cap", to_value(*costs.duplex_cap));
   if (costs.launch_per_cta) value.set("launch_per_cta", to_value(*costs.launch_per_cta));
+  if (costs.launch_cap) value.set("launch_cap", to_value(*costs.launch_cap));
   if (costs.sum_per_cta) value.set("sum_per_cta", to_value(*costs.sum_per_cta));
   if (costs.sum_cap) value.set("sum_cap", to_value(*costs.sum_cap));
   return value;

@@ -67,6 +67,8 @@ struct ControlCosts {
   Sourced<Duration> stream_write;   ///< a stream's write of a signal
   Sourced<Duration> stream_wait;    ///< from a signal to what follows a stream's wait for it
   Sourced<Duration> launch_jitter;  ///< ready times closer than this may go either way
+  /// The same wait on ranks whose bytes go straight between devices: flags come from where the host's link is idle.
+  std::optional<Sourced<Duration>> stream_wait_peers = {};
   /// What a tile whose flag follows its store takes longer than one whose store is hidden behind the next.
   std::optional<Sourced<Duration>> tile_flag = {};
   friend bool operator==(const ControlCosts&, const ControlCosts&) = default;
@@ -102,8 +104,8 @@ struct SmCopyCosts {
   std::optional<Sourced<Duration>> duplex_start = {};
   /// What all CTAs reach while others move as much the other way: reads queue behind writes.
   std::optional<Sourced<Bandwidth>> duplex_cap = {};
-  /// Of one CTA that shares a product's launch, and so has that kernel's threads and registers.
-  std::optional<Sourced<Bandwidth>> launch_per_cta = {};
+  /// Of CTAs that share a product's launch, and so have that kernel's threads and registers: of one, and of all.
+  std::optional<Sourced<Bandwidth>> launch_per_cta = {}, launch_cap = {};
   /// The same where what arrives is added to what is there: payload of the sum.
   std::optional<Sourced<Bandwidth>> sum_per_cta = {}, sum_cap = {};
   friend bool operator==(const SmCopyCosts&, const SmCopyCosts&) = default;

@@ -72,6 +72,7 @@ CommunicationKernel::CommunicationKernel(LayerProgram& program, int rank, const 
       label_(label),
       shares_launch_(true) {
   if (costs_.launch_per_cta) costs_.per_cta = *costs_.launch_per_cta;
+  if (costs_.launch_cap) costs_.cap = *costs_.launch_cap;
   if (costs_.start) start_ = costs_.start->value;
 }
 

@@ -51,7 +51,7 @@ class FlagProgram {
     const Transport transport = transport_of(knobs_);
     for (int rank = 0; rank < program_.running(); ++rank) {
       if (view_.gathers) {
-        tell_peers(rank, ready_, "ready");
+        tell_ready(rank);
         if (transport == Transport::copy_engine) {
           gather_by_copies(rank);
           product(rank);
@@ -85,10 +85,13 @@ class FlagProgram {
       result.push_back(signals[as_size((rank + step) % running)]);
     return result;
   }
-  void tell_peers(int rank, const std::vector<sim::SignalId>& signals, std::string_view label) {
+  // A product that waits for what its peers send fills the device: the word that this rank is ready goes out before.
+  void tell_ready(int rank) {
     if (peers() == 0) return;
     program_.tag(rank, 0, sim::Purpose::synchronisation);
-    program_.post_all(rank, program_.communication(rank), label, of_peers(rank, signals));
+    const sim::EventId said = program_.builder().event();
+    program_.post_all(rank, program_.communication(rank), "ready", of_peers(rank, ready_), said);
+    program_.host(rank).wait(program_.compute(rank), said);
   }
   sim::RouteId route(int from, int to) const {
     return program_.site().built.unicast[as_size(from)][as_size(to)];
@@ -302,7 +305,8 @@ class FlagProgram {
                            view_.bytes(view_.block(own(rank))) * (ranks_ + 1),
                            sim::Purpose::communication);
     if (view_.collective.op != CollectiveOp::all_reduce) return;
-    tell_peers(rank, summed_, "summed");
+    program_.tag(rank, plan_.size(), sim::Purpose::synchronisation);
+    if (peers() > 0) program_.post_all(rank, stream, "summed", of_peers(rank, summed_));
     program_.host(rank).wait(stream, summed_[as_size(rank)], peers());
     for (int step = 1; step < ranks_; ++step) {
       const int peer = (rank + step) % ranks_;

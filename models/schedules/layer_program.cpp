@@ -209,7 +209,8 @@ void LayerProgram::memory_kernel(int rank, sim::StreamId stream, std::string_vie
 }
 
 void LayerProgram::post_all(int rank, sim::StreamId stream, std::string_view label,
-                            const std::vector<sim::SignalId>& signals) {
+                            const std::vector<sim::SignalId>& signals,
+                            std::optional<sim::EventId> resident) {
   // One warp fits beside anything that a schedule makes resident.
   constexpr sim::Footprint warp{32, 32 * 16, {}};
   sim::KernelWriter kernel = builder_.kernel(label, 1);
@@ -218,7 +219,12 @@ void LayerProgram::post_all(int rank, sim::StreamId stream, std::string_view lab
       .range(1, Duration());
   for (const sim::SignalId signal : signals)
     kernel.post({sim::SignalPost::Kind::add, signal, 1, {}});
-  host(rank).labelled(label).launch(stream, kernel.id());
+  sim::CallWriter& calls = host(rank).labelled(label);
+  if (resident) {
+    calls.launch_completing(stream, kernel.id(), *resident);
+  } else {
+    calls.launch(stream, kernel.id());
+  }
 }
 
 // ---- collectives -------------------------------------------------------------------------------------------

@@ -81,9 +81,11 @@ class LayerProgram {
   void memory_kernel(int rank, sim::StreamId stream, std::string_view label, Bytes bytes,
                      sim::Purpose purpose);
 
-  /// Launches a kernel of one warp that adds one to each of these signals: one host call, whatever their number.
+  /// Launches a kernel of one warp that adds one to each of these signals: one host call, whatever their number;
+  /// `resident`: an event that is recorded once it has its place.
   void post_all(int rank, sim::StreamId stream, std::string_view label,
-                const std::vector<sim::SignalId>& signals);
+                const std::vector<sim::SignalId>& signals,
+                std::optional<sim::EventId> resident = std::nullopt);
 
   /// Launches one collective of all ranks, on each rank's given stream; `resident`: events, by rank, that are
   /// recorded once all of its CTAs are. Each member's CTAs come in clusters of `cluster`, or as a

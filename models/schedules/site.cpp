@@ -37,7 +37,7 @@ CopyPath path_of(sim::EngineDirection direction, bool peers) {
   return CopyPath::same_device;
 }
 
-void apply_control(const ControlCosts& costs, sim::Machine& machine) {
+void apply_control(const ControlCosts& costs, bool peers, sim::Machine& machine) {
   sim::ControlLatency& control = machine.control;
   control.launch = costs.launch.value;
   control.kernel_drain = costs.kernel_drain.value;
@@ -47,7 +47,8 @@ void apply_control(const ControlCosts& costs, sim::Machine& machine) {
   control.signal_peer = costs.signal_peer.value;
   control.signal_host = costs.signal_host.value;
   control.stream_write = costs.stream_write.value;
-  control.stream_wait = costs.stream_wait.value;
+  control.stream_wait =
+      (peers ? costs.stream_wait_peers.value_or(costs.stream_wait) : costs.stream_wait).value;
   control.launch_jitter = costs.launch_jitter.value;
   for (sim::Process& process : machine.processes) {
     process.launch_cost = costs.host_call.value;
@@ -314,7 +315,7 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   const bool peers = site.built.machine.devices.size() > 1;
   // The library's collectives are priced by the raw rate.
   site.fabric = fabric_between(site.built);
-  apply_control(profile.control, site.built.machine);
+  apply_control(profile.control, peers, site.built.machine);
   apply_engines(profile, peers, site.built.machine);
   for (sim::Device& device : site.built.machine.devices)
     take_off_latency(site.fabric.gpu_latency, device);
