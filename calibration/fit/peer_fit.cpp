@@ -130,10 +130,10 @@ std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples
     // The rows of the last piece, or a wave of tiles where they are fewer.
     const auto parts = static_cast<double>(
         std::min<std::int64_t>(*what.ranks * *what.chunks, divide_up(tiles, kernel.grid)));
-    rows.push_back(
-        {static_cast<double>((s.m - s.m / *what.ranks) * s.k * 2),
-         static_cast<double>(*what.chunks * (*what.ranks - 1)), static_cast<double>(*what.ctas),
-         microseconds(seen.time()) - microseconds(product->second) / (*what.ranks * *what.chunks)});
+    rows.push_back({static_cast<double>((s.m - s.m / *what.ranks) * s.k * 2),
+                    static_cast<double>(*what.chunks * (*what.ranks - 1)),
+                    static_cast<double>(*what.ctas),
+                    microseconds(seen.time()) - microseconds(product->second->time()) / parts});
   }
   return rows;
 }
@@ -141,30 +141,26 @@ std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples
 void fit_launch_rate(model::SmCopyCosts& sms, const std::vector<Observation>& samples) {
   const std::vector<GatherRow> rows = gathers_in_launch(samples);
   if (rows.size() < least_gathers) return;
+  const double cap = static_cast<double>(sms.cap.value.bytes_per_second());
   LeastSquaresProblem problem;
   problem.parameters = {{.name = "frame", .start = 30, .least = 0.1, .most = 200},
                         {.name = "piece", .start = 5, .least = 0.05, .most = 60},
-                        {.name = "per_cta", .start = 15e9, .least = 1e9, .most = 1e12},
-                        {.name = "cap", .start = 250e9, .least = 1e9, .most = 1e13}};
+                        {.name = "per_cta", .start = 15e9, .least = 1e9, .most = 1e12}};
   problem.knee = 0.05;
-  problem.residuals = [&rows](std::span<const double> p) {
+  problem.residuals = [&rows, cap](std::span<const double> p) {
     std::vector<double> residuals;
     for (const GatherRow& row : rows) {
-      const double moved = row.bytes / std::min(row.ctas * p[2], p[3]) * 1e6;
+      const double moved = row.bytes / std::min(row.ctas * p[2], cap) * 1e6;
       residuals.push_back(std::log((p[0] + p[1] * row.pieces + moved) / row.micros));
     }
     return residuals;
   };
   const LeastSquaresResult fit = minimise(problem);
-  const auto fitted = [&](std::size_t i) {
-    return model::Sourced<Bandwidth>{
-        whole_rate(fit.values[i]),
-        {model::SourceKind::fitted,
-         fmt::format("{} gathers between peers that outlast their product, +-{:.1f} %", rows.size(),
-                     fit.relative_errors[i] * 100)}};
-  };
-  sms.launch_per_cta = fitted(2);
-  if (fit.determined[3] && !fit.at_bound[3]) sms.launch_cap = fitted(3);
+  sms.launch_per_cta = {
+      whole_rate(fit.values[2]),
+      {model::SourceKind::fitted,
+       fmt::format("{} gathers between peers that outlast their product, +-{:.1f} %", rows.size(),
+                   fit.relative_errors[2] * 100)}};
 }
 
 /// What a stream's wait for a flag adds to a push, where its flag is written by the stream itself.

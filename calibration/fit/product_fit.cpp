@@ -119,7 +119,7 @@ namespace {
 
 /// Constants that a search would hardly better are kept to the last digit: a fit of a fitted profile is that profile.
 LeastSquaresResult settled(LeastSquaresProblem problem) {
-  constexpr double hardly = 1e-6;  // of the loss
+  constexpr double hardly = 1e-5;  // of the loss
   LeastSquaresResult found = minimise(problem);
   problem.max_iterations = 0;
   LeastSquaresResult there = minimise(problem);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits the sums of CTAs that share a product's launch to the B_s of its reductions, where their launch is alone and
-// finds every flag set:
+// Fits the sums of CTAs that share a product's launch, of bytes read and written: a partial of every rank, and the sum.
 //
-//   time = frame + pieces * start + max(bytes / (CTAs * per_cta), bytes / cap)
+//   D - A_s = tail  + bytes / min(CTAs * per_cta, cap)       of reductions in one piece, which add after their product
+//   B_s     = frame + pieces * start + bytes / CTAs / rate   where their launch is alone and finds every flag set
 //
-// of bytes read and written: a partial of every rank, and the sum. Rows whose partials take longer to come than to be
-// added are left out.
+// The rates are those beside the product's own stores, by the first; the start of a piece is by the second, whose rows
+// whose partials take longer to come than to be added are left out.
 #pragma once
 
 #include <vector>

@@ -116,8 +116,6 @@ SmCopyCosts read_sm_copy(StrictObject& object) {
       {"duplex_cap", "payload that CTAs move while others move as much the other way"});
   costs.launch_per_cta = object.optional<Sourced<Bandwidth>>(
       {"launch_per_cta", "payload that one CTA moves in a product's launch"}, above(Bandwidth{}));
-  costs.launch_cap = object.optional<Sourced<Bandwidth>>(
-      {"launch_cap", "payload that any number of them moves there"}, above(Bandwidth{}));
   costs.sum_per_cta = object.optional<Sourced<Bandwidth>>(
       {"sum_per_cta", "payload that one CTA adds to what is there"}, above(Bandwidth{}));
   costs.sum_cap = object.optional<Sourced<Bandwidth>>(
@@ -129,6 +127,8 @@ SumCosts read_sums(StrictObject& object) {
   SumCosts costs;
   costs.start =
       duration(object, {"start", "of a piece: from its flags to its sum, beside its bytes"});
+  costs.tail = duration(
+      object, {"tail", "of the last piece: stores on their way and first loads of its sum"});
   costs.per_cta = rate(object, {"per_cta", "bytes that one CTA moves, reads and writes together"});
   costs.cap = rate(object, {"cap", "bytes that any number of CTAs moves"});
   return costs;

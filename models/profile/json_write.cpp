@@ -75,7 +75,6 @@ Value write_sm_copy(const SmCopyCosts& costs) {
   if (costs.duplex_start) value.set("duplex_start", to_value(*costs.duplex_start));
   if (costs.duplex_cap) value.set("duplex_cap", to_value(*costs.duplex_cap));
   if (costs.launch_per_cta) value.set("launch_per_cta", to_value(*costs.launch_per_cta));
-  if (costs.launch_cap) value.set("launch_cap", to_value(*costs.launch_cap));
   if (costs.sum_per_cta) value.set("sum_per_cta", to_value(*costs.sum_per_cta));
   if (costs.sum_cap) value.set("sum_cap", to_value(*costs.sum_cap));
   return value;
@@ -152,6 +151,7 @@ config::Value to_value(const Profile& profile) {
   value.set("sm_copies", list(profile.sm_copies, write_sm_copy));
   if (profile.sums) {
     value.set("sums", Value::object({{"start", to_value(profile.sums->start)},
+                                     {"tail", to_value(profile.sums->tail)},
                                      {"per_cta", to_value(profile.sums->per_cta)},
                                      {"cap", to_value(profile.sums->cap)}}));
   }

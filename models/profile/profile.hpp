@@ -104,8 +104,8 @@ struct SmCopyCosts {
   std::optional<Sourced<Duration>> duplex_start = {};
   /// What all CTAs reach while others move as much the other way: reads queue behind writes.
   std::optional<Sourced<Bandwidth>> duplex_cap = {};
-  /// Of CTAs that share a product's launch, and so have that kernel's threads and registers: of one, and of all.
-  std::optional<Sourced<Bandwidth>> launch_per_cta = {}, launch_cap = {};
+  /// Of one CTA that shares a product's launch, and so has that kernel's threads and registers.
+  std::optional<Sourced<Bandwidth>> launch_per_cta = {};
   /// The same where what arrives is added to what is there: payload of the sum.
   std::optional<Sourced<Bandwidth>> sum_per_cta = {}, sum_cap = {};
   friend bool operator==(const SmCopyCosts&, const SmCopyCosts&) = default;
@@ -115,6 +115,8 @@ struct SmCopyCosts {
 /// bytes read and written.
 struct SumCosts {
   Sourced<Duration> start;
+  /// Of the last piece, once: from its last tile to its first sum, stores on their way and first loads.
+  Sourced<Duration> tail;
   Sourced<Bandwidth> per_cta;
   Sourced<Bandwidth> cap;
   friend bool operator==(const SumCosts&, const SumCosts&) = default;

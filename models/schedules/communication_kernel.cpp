@@ -72,7 +72,6 @@ CommunicationKernel::CommunicationKernel(LayerProgram& program, int rank, const 
       label_(label),
       shares_launch_(true) {
   if (costs_.launch_per_cta) costs_.per_cta = *costs_.launch_per_cta;
-  if (costs_.launch_cap) costs_.cap = *costs_.launch_cap;
   if (costs_.start) start_ = costs_.start->value;
 }
 
@@ -101,10 +100,10 @@ Duration CommunicationKernel::time_of(Bytes bytes_per_cta, Duration start) const
 }
 
 // CTAs that add and do nothing else, and those of whom nothing is known, move what an SM can.
-Duration CommunicationKernel::sum_time(Bytes bytes_per_cta, Bytes all) const {
+Duration CommunicationKernel::sum_time(Bytes bytes_per_cta, Bytes all, bool last) const {
   const Profile& profile = program_.site().profile;
   if (!profile.sums || !shares_launch_) return bytes_per_cta / profile.memory->per_sm.value;
-  return profile.sums->start.value +
+  return profile.sums->start.value + (last ? profile.sums->tail.value : Duration()) +
          std::max(bytes_per_cta / profile.sums->per_cta.value, all / profile.sums->cap.value);
 }
 
@@ -141,10 +140,10 @@ void CommunicationKernel::move(sim::RouteId route, Bytes bytes, bool writes) {
   posts_.clear();
 }
 
-void CommunicationKernel::sum(Bytes bytes,
-                              const std::vector<std::pair<sim::RouteId, Bytes>>& sends) {
+void CommunicationKernel::sum(Bytes bytes, const std::vector<std::pair<sim::RouteId, Bytes>>& sends,
+                              bool last_piece) {
   const auto emit = [&](std::int64_t tiles, Bytes tile, bool rest, bool last) {
-    kernel_.range(tiles, rest ? Duration() : sum_time(tile, bytes), copy_demand);
+    kernel_.range(tiles, rest ? Duration() : sum_time(tile, bytes, last_piece), copy_demand);
     if (tile > Bytes()) kernel_.memory(program_.memory(rank_), tile);
     for (const auto& [route, all] : sends) {
       const std::int64_t sent = rest ? all.count() % ctas_ : all.count() / ctas_;

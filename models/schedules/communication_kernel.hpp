@@ -35,8 +35,10 @@ class CommunicationKernel {
   CommunicationKernel& then(const sim::SignalPost& post);
   /// Moves bytes over a route; `writes`: stores that nobody waits for, else loads.
   void move(sim::RouteId route, Bytes bytes, bool writes);
-  /// Adds partials in this rank's own memory, `bytes` read and written, and sends sums on as they come.
-  void sum(Bytes bytes, const std::vector<std::pair<sim::RouteId, Bytes>>& sends = {});
+  /// Adds partials in this rank's own memory, `bytes` read and written, and sends sums on as they come; `last`: nothing
+  /// is left to come.
+  void sum(Bytes bytes, const std::vector<std::pair<sim::RouteId, Bytes>>& sends = {},
+           bool last = false);
   /// Makes the waits that were asked for, and moves nothing.
   void await();
   /// Follows its CTAs by those of the product whose launch they are in, for the caller to fill.
@@ -50,7 +52,7 @@ class CommunicationKernel {
  private:
   void flags(bool first, bool last);
   [[nodiscard]] Duration time_of(Bytes bytes_per_cta, Duration start) const;
-  [[nodiscard]] Duration sum_time(Bytes bytes_per_cta, Bytes all) const;
+  [[nodiscard]] Duration sum_time(Bytes bytes_per_cta, Bytes all, bool last) const;
 
   LayerProgram& program_;
   int rank_;

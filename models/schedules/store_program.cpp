@@ -31,8 +31,17 @@ struct Landing {
 /// A stretch of tiles, what they store at whom, and where they count.
 struct StorePart {
   std::int64_t tiles = 0, rows = 0;
-  std::map<int, Bytes> stores;  ///< by owner
+  std::vector<std::pair<int, Bytes>> stores;  ///< by owner, in the order of the rank's walk
   std::vector<Landing> landings;
+  void store(int owner, Bytes bytes) {
+    const auto known = std::find_if(stores.begin(), stores.end(),
+                                    [owner](const auto& each) { return each.first == owner; });
+    if (known == stores.end()) {
+      stores.emplace_back(owner, bytes);
+    } else {
+      known->second += bytes;
+    }
+  }
   /// Bytes that do not divide go with a tile of their own.
   [[nodiscard]] bool splits() const {
     return tiles > 1 && std::any_of(stores.begin(), stores.end(), [this](const auto& store) {
@@ -130,12 +139,12 @@ class StoreProgram {
           const int to = (rank + step) % ranks_;
           const Block block = view_.exchanged(rank, piece.rows, to);
           if (block.empty()) continue;
-          whole.stores[to] += view_.bytes(block);
+          whole.store(to, view_.bytes(block));
           whole.landings.push_back({to, 0});
         }
         continue;
       }
-      if (piece.owner != rank) whole.stores[piece.owner] += view_.bytes(view_.block(piece));
+      if (piece.owner != rank) whole.store(piece.owner, view_.bytes(view_.block(piece)));
       land(piece.owner, piece.rows);
     }
     return whole;
@@ -172,7 +181,7 @@ class StoreProgram {
           const auto upto = [&, count = bytes.count()](std::int64_t tiles) {
             return narrow(Int128{count} * tiles / all);
           };
-          made.stores[owner] += Bytes::from(upto(to) - upto(from));
+          made.store(owner, Bytes::from(upto(to) - upto(from)));
         }
         made.landings.insert(made.landings.end(), whole.landings.begin(), whole.landings.end());
       }
@@ -231,7 +240,7 @@ class StoreProgram {
         sends.emplace_back(route(rank, peer), bytes);
         kernel.then(count_up(summed_[at_index(peer)]));
       }
-      kernel.sum(bytes * (ranks_ + 1), sends);
+      kernel.sum(bytes * (ranks_ + 1), sends, cut + 1 == cuts.size());
     }
     if (shares()) {
       std::uint64_t others = 0;

@@ -178,13 +178,14 @@ TEST(HostLinkFit, KeepsAProfileThatNothingWasMeasuredOf) {
   EXPECT_EQ(fit_sums(h200(), {}), h200());
 }
 
-// 8 CTAs carry 200 GB/s and more of them 320; a piece takes 5 us. In launches that add, a CTA moves 20 GB/s of partials
-// and sums, and a piece takes 3 us.
+// 8 CTAs carry 200 GB/s and more of them 320; a piece takes 5 us. After its product a CTA moves 20 GB/s of partials and
+// sums; where it only adds, a piece takes 3 us.
 TEST(PeerFit, FindsTheConstantsOfTransfersAndSumsThatObeyThem) {
   std::vector<Sample> samples;
-  const auto add = [&](const char* operation, int k, int chunks, int ctas, double micros) {
+  const auto add = [&](const char* operation, int k, int chunks, int ctas, double micros,
+                       const char* figure = "B_s") {
     Sample sample;
-    sample.what = boundary(operation, "B_s", 2048, k, chunks);
+    sample.what = boundary(operation, figure, 2048, k, chunks);
     sample.what.backend = "peer_gpus";
     sample.what.schedule = "device_flag";
     sample.what.transport = "sm";
@@ -199,7 +200,10 @@ TEST(PeerFit, FindsTheConstantsOfTransfersAndSumsThatObeyThem) {
       for (const int ctas : {8, 16, 32}) {
         add("ag_gemm", k, chunks, ctas,
             15 + 5.0 * chunks + bytes / (ctas == 8 ? 200e9 : 320e9) * 1e6);
-        add("gemm_rs", k, chunks, ctas, 15 + 3.0 * chunks + 3 * bytes / (ctas * 20e9) * 1e6);
+        add("gemm_rs", k, chunks, ctas, 15 + 3.0 * chunks + 3 * bytes / (ctas * 25e9) * 1e6);
+        if (chunks > 1) continue;
+        add("gemm_rs", k, chunks, ctas, k / 10.0, "A_s");
+        add("gemm_rs", k, chunks, ctas, k / 10.0 + 9 + 3 * bytes / (ctas * 20e9) * 1e6, "D");
       }
     }
   }
