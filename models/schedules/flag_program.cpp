@@ -133,17 +133,34 @@ class FlagProgram {
     return posts;
   }
 
-  // Those of the rank that is being written are kept: product and movers both ask for them.
+  // Kept, as product and movers both ask; where ranks walk alike the next one's are the same with its own flags.
   const std::vector<FlagPart>& parts_of(int rank, const GemmCost& cost) {
     if (parts_rank_ == rank) return parts_;
-    std::vector<FlagWait> waits;
-    for (int chunk = 0; chunk < plan_.size(); ++chunk)
-      waits.push_back({chunk_flags_[as_size(rank)][as_size(chunk)], posts_of(rank, chunk)});
-    parts_ = flag_parts(
-        view_, plan_, rank, cost, [&](int chunk) { return waits[as_size(chunk)]; },
-        [&](int chunk) { return posts_after(rank, chunk); });
+    const auto& flags = chunk_flags_[as_size(rank)];
+    if (parts_cost_ == &cost && walks_alike(cost)) {
+      const std::uint32_t first = chunk_flags_[as_size(*parts_rank_)].front().value();
+      for (FlagPart& part : parts_) {
+        for (FlagWait& wait : part.waits) wait.signal = flags[wait.signal.value() - first];
+        for (sim::SignalId& post : part.posts) post = flags[post.value() - first];
+      }
+    } else {
+      std::vector<FlagWait> waits;
+      for (int chunk = 0; chunk < plan_.size(); ++chunk)
+        waits.push_back({flags[as_size(chunk)], posts_of(rank, chunk)});
+      parts_ = flag_parts(
+          view_, plan_, rank, cost, [&](int chunk) { return waits[as_size(chunk)]; },
+          [&](int chunk) { return posts_after(rank, chunk); });
+    }
     parts_rank_ = rank;
+    parts_cost_ = &cost;
     return parts_;
+  }
+
+  // All ranks run the same walk, and nobody sets flags of others.
+  bool walks_alike(const GemmCost& cost) const {
+    return program_.running() == ranks_ &&
+           ranks_walk_alike(view_.collective.extent.rows, ranks_, cost) &&
+           (view_.gathers || transport_of(knobs_) != Transport::fabric_switch);
   }
 
   // Posts of the product that make each chunk complete.
@@ -397,6 +414,7 @@ class FlagProgram {
   std::vector<std::vector<sim::SignalId>> chunk_flags_;  // [rank][chunk], in the rank's memory
   std::vector<sim::SignalId> ready_, arrived_, summed_;  // [rank]
   std::optional<int> parts_rank_;                        // whose parts_ are
+  const GemmCost* parts_cost_ = nullptr;                 // by which kernel
   std::vector<FlagPart> parts_;
 };
 

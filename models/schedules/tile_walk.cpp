@@ -34,6 +34,10 @@ std::vector<int> touched(const std::vector<Owned>& owned, std::int64_t begin, st
 
 }  // namespace
 
+bool ranks_walk_alike(std::int64_t rows, int ranks, const GemmCost& cost) {
+  return rows % ranks == 0 && rows / ranks % (cost.kernel.tile_m * cost.kernel.cluster_m) == 0;
+}
+
 std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers) {
   std::int64_t longest = 1;
   for (const Owned& each : chunks_by_row(plan, rank)) {

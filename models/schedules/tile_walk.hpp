@@ -25,6 +25,9 @@ struct TileStretch {
 /// kernels/sm90: TileOrder::group, less where chunks are smaller.
 inline constexpr std::int64_t most_rows_together = 2048;
 
+/// Whether every rank walks as any other, from its own rows on: each owns as many whole clusters of tiles.
+[[nodiscard]] bool ranks_walk_alike(std::int64_t rows, int ranks, const GemmCost& cost);
+
 /// Rows of X whose tiles are walked across all columns before those of others, but for whole clusters.
 [[nodiscard]] std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers);
 
