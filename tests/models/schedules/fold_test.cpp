@@ -10,6 +10,7 @@
 
 #include "models/planner/evaluate.hpp"
 #include "models/schedules/registry.hpp"
+#include "models/schedules/tile_walk.hpp"
 #include "sim/run.hpp"
 #include "tests/models/schedules/sites.hpp"
 
@@ -44,6 +45,33 @@ TEST(Folding, EverySchedulesRanksAreAlikeOnAnEvenMachine) {
         EXPECT_EQ(folded.ranks_folded, kRanks);
         EXPECT_EQ(sim::run(folded.machine, folded.program).end,
                   sim::run(site.built.machine, program).end);
+      }
+    }
+  }
+}
+
+// What the parts of a flagged product rest on: where all own as many whole clusters of tiles, a rank's stretches touch
+// the same chunks of its own plan as the first rank's.
+TEST(Folding, RanksThatOwnWholeClustersWalkAlike) {
+  GemmCost cost;
+  cost.kernel.tile_m = 128;
+  cost.kernel.tile_n = 256;
+  cost.kernel.cluster_m = 2;
+  EXPECT_FALSE(ranks_walk_alike(4 * 384, 4, cost));
+  EXPECT_FALSE(ranks_walk_alike(4 * 512 + 1, 4, cost));
+  for (const int ranks : {2, 4, 7}) {
+    for (const int chunks : {1, 3, 8, 12}) {
+      for (const bool gathers : {true, false}) {
+        const ChunkPlan plan(512L * ranks, ranks, chunks, ChunkOrder::rotated, gathers);
+        ASSERT_TRUE(ranks_walk_alike(512L * ranks, ranks, cost));
+        const auto first = tile_walk(plan, 0, gathers, 1000, cost);
+        for (int rank = 1; rank < ranks; ++rank) {
+          EXPECT_EQ(tile_walk(plan, rank, gathers, 1000, cost), first)
+              << rank << " of " << ranks << ", " << chunks << " chunks";
+          EXPECT_EQ(rows_together(plan, rank, gathers), rows_together(plan, 0, gathers));
+          for (int chunk = 0; chunk < plan.size(); ++chunk)
+            EXPECT_EQ(plan.rows_of(rank, chunk), plan.rows_of(0, chunk));
+        }
       }
     }
   }
