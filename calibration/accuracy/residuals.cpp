@@ -22,9 +22,9 @@ Duration scaled(Duration time, double factor) {
 }  // namespace
 
 void add_residuals(model::Profile& profile, const Evidence& evidence,
-                   const std::string& reference) {
-  const Report report =
-      make_report(profile, evidence, fit_profile, {.only = {"GEMM", "NCCL"}, .machine = {}});
+                   const topology::MachineSpec& machine, const std::string& reference) {
+  const Report report = make_report(profile, evidence, fit_profile,
+                                    {.only = {"GEMM", "NCCL", "over NVLink"}, .machine = machine});
   for (const ErrorRow& row : report.errors) {
     if (row.n == 0) continue;
     std::erase_if(profile.errors,

@@ -7,11 +7,14 @@
 
 #include "calibration/accuracy/evidence.hpp"
 #include "models/profile/profile.hpp"
+#include "topologies/machine_spec.hpp"
 
 namespace weft::calibration {
 
-/// Replaces the errors of the families that leaving folds of shapes out gives; reads no held-out row.
-void add_residuals(model::Profile& profile, const Evidence& evidence, const std::string& reference);
+/// Replaces the errors of the families that leaving folds of shapes out gives; reads no held-out row. `machine` has
+/// the GPUs and links that were measured.
+void add_residuals(model::Profile& profile, const Evidence& evidence,
+                   const topology::MachineSpec& machine, const std::string& reference);
 
 /// What was measured may lie, by the interval of a family, from `low` to `high`; both are the prediction where
 /// the profile does not know the family.

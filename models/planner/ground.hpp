@@ -33,7 +33,8 @@ struct Ground {
                                                  const config::SearchPath& search);
 
 /// The widest error of the families that a plan's times are made of; unknown where the profile has none. Attention
-/// is part of a model's layers and of no boundary; collectives of less than a mebibyte are part of neither.
-[[nodiscard]] ErrorBand band_of(const Profile& profile, bool has_attention);
+/// is part of a model's layers and of no boundary, whole schedules are part of what `overlaps`, and collectives of
+/// less than a mebibyte are part of neither.
+[[nodiscard]] ErrorBand band_of(const Profile& profile, bool has_attention, bool overlaps);
 
 }  // namespace weft::model

@@ -136,6 +136,12 @@ void check_ranks(const Ground& ground, int ranks, const std::string& pointer,
       fmt::format("{} GPUs are asked for and {} has {}", ranks, ground.machine.name, devices), ""});
 }
 
+bool overlaps(const LayoutPlan& layout) {
+  return std::ranges::any_of(layout.boundaries, [](const BoundaryPlan& each) {
+    return each.pick.schedule->overlaps(each.pick.knobs);
+  });
+}
+
 // ---- one boundary ------------------------------------------------------------------------------------------
 
 void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
@@ -143,7 +149,6 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   const Ground ground = read_ground(wanted.machine, wanted.profile, search_path);
   plan.machine_name = ground.machine.name;
   plan.assumed = ground.assumed;
-  plan.band = band_of(ground.profile, false);
   check_ranks(ground, wanted.ranks, "/boundary/ranks", scenario);
   const std::shared_ptr<const Site> site =
       site_of(ground, wanted.order, wanted.ranks, wanted.ranks, scenario);
@@ -178,6 +183,7 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   plan.count = planned.count;
   layout.step = planned.figures.figures.overlapped;
   layout.serial_step = planned.figures.figures.serial;
+  plan.band = band_of(ground.profile, false, overlaps(layout));
   plan.layouts.push_back(std::move(layout));
 }
 
@@ -304,7 +310,6 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
   plan.model_name = imported.model.name;
   plan.notes = imported.notes;
   plan.assumed = ground.assumed;
-  plan.band = band_of(ground.profile, true);
   check_ranks(ground, wanted.ranks, "/model/ranks", scenario);
   const Searcher searcher(scenario, options);
   for (const LayoutPoint& point : layouts_of(wanted, ground.machine)) {
@@ -358,6 +363,7 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
                                 ? a.step < b.step
                                 : a.tokens_per_second_per_gpu > b.tokens_per_second_per_gpu;
                    });
+  plan.band = band_of(ground.profile, true, std::ranges::any_of(plan.layouts, overlaps));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ struct Axis {
 };
 
 std::string cells_of(const Lane& lane, const Axis& axis) {
-  // Time of each chunk in each cell; the chunk with most of it is shown if the lane is busy for half of the cell.
+  // Time of each chunk in each cell; the chunk with most of it is shown if the lane is busy for half of the cell,
+  // be it with many chunks that are shorter than that.
   std::string line(static_cast<std::size_t>(axis.cells), '.');
   std::vector<std::map<int, std::int64_t>> time(line.size());
   for (const LaneSpan& span : lane.spans) {
@@ -56,7 +57,9 @@ std::string cells_of(const Lane& lane, const Axis& axis) {
         std::max_element(chunks.begin(), chunks.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
     const std::int64_t width = axis.begin(cell + 1) - axis.begin(cell);
-    if (most != chunks.end() && 2 * most->second >= std::max<std::int64_t>(1, width)) {
+    std::int64_t busy = 0;
+    for (const auto& [chunk, part] : chunks) busy += part;
+    if (most != chunks.end() && 2 * busy >= std::max<std::int64_t>(1, width)) {
       line[static_cast<std::size_t>(cell)] = chunk_mark(most->first);
     }
   }

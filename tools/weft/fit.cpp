@@ -13,6 +13,7 @@
 #include "configs/reader/json_writer.hpp"
 #include "models/profile/json.hpp"
 #include "tools/weft/commands.hpp"
+#include "topologies/read_machine.hpp"
 
 namespace weft::tool {
 
@@ -83,7 +84,11 @@ ExitCode fit(const FitOptions& options, Context& context) {
   FittedProfile fitted;
   if (own) {
     fitted = calibration::fit_samples(start, rows, reference);
-    if (options.errors) calibration::add_residuals(fitted.profile, evidence, reference);
+    if (options.errors) {
+      const auto machine =
+          topology::read_machine(config_file("machines", options.machine, context), context.search);
+      calibration::add_residuals(fitted.profile, evidence, machine.spec, reference);
+    }
   } else {
     fitted = calibration::fit_tables(start, table_folder(options.samples, gpu));
   }

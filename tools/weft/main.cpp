@@ -139,8 +139,10 @@ void describe(CLI::App& app, Arguments& a) {
   fit->add_option("--start", a.fit.start,
                   "Profile to begin with; what the samples do not determine is kept from it")
       ->capture_default_str();
+  fit->add_option("--machine", a.fit.machine, "Whose GPUs and links were measured")
+      ->capture_default_str();
   fit->add_flag("!--no-errors", a.fit.errors,
-                "Skip the leave-out errors, which take as long again");
+                "Skip the leave-out errors, which take longer than the fit");
   CLI::App* accuracy = app.add_subcommand(
       "accuracy", "Compare a profile's predictions and picks with measured samples");
   accuracy->add_option("samples", a.accuracy.samples,
