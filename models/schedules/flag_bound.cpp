@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "models/schedules/flag_program.hpp"
+#include "models/schedules/tile_walk.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
@@ -79,9 +80,7 @@ Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site)
   if (stores_tiles(view, knobs, site)) return std::max(compute, all_moves);
 
   // Nothing of a chunk leaves before its tiles are done, as many at once as there are CTAs.
-  const std::int64_t tiles_n = divide_up(view.work.rank.n, cost.kernel.tile_n);
-  const std::int64_t first =
-      work_of(view, plan, 0).rows / std::max<std::int64_t>(1, cost.kernel.tile_m) * tiles_n;
+  const std::int64_t first = tiles_of(cost, work_of(view, plan, 0).rows, view.work.rank.n, false);
   const Duration before = divide_up(first, resident) * tile;
   return std::max(compute + moves.back(), before + all_moves);
 }

@@ -17,7 +17,6 @@ namespace {
 std::vector<FlagPart> by_chunk(const FusedView& view, const ChunkPlan& plan, int rank,
                                const GemmCost& cost, const std::function<FlagWait(int)>& wait,
                                const std::function<std::vector<sim::SignalId>(int)>& posts) {
-  const std::int64_t tiles_n = divide_up(view.work.rank.n, cost.kernel.tile_n);
   std::vector<FlagPart> parts;
   FlagPart part;
   std::int64_t rows = 0, tiles = 0;
@@ -26,9 +25,7 @@ std::vector<FlagPart> by_chunk(const FusedView& view, const ChunkPlan& plan, int
     part.rows += product_rows(view, plan, rank, chunk);
     part.chunks.push_back(chunk);
     const bool last = chunk + 1 == plan.size();
-    const std::int64_t tiles_m =
-        view.gathers && !last ? rows / cost.kernel.tile_m : divide_up(rows, cost.kernel.tile_m);
-    part.tiles = tiles_m * tiles_n - tiles;
+    part.tiles = tiles_of(cost, rows, view.work.rank.n, !view.gathers || last) - tiles;
     if (view.gathers) {
       if (const FlagWait each = wait(chunk); each.posts > 0) part.waits.push_back(each);
     } else {

@@ -2,10 +2,12 @@
 #include "models/schedules/flagged_product.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "models/schedules/demands.hpp"
 #include "models/schedules/published/nccl_carrier.hpp"
+#include "models/schedules/tile_walk.hpp"
 
 namespace weft::model {
 namespace {
@@ -28,7 +30,6 @@ sim::SignalPost add_one(sim::SignalId signal) {
 
 std::vector<ProductPart> tiles_of_rows(const GemmCost& cost, std::int64_t columns,
                                        std::vector<ProductPart> parts, bool arrive) {
-  const std::int64_t across = divide_up(columns, cost.kernel.tile_n);
   std::vector<ProductPart> result;
   ProductPart open;
   std::int64_t rows = 0, counted = 0;
@@ -40,10 +41,7 @@ std::vector<ProductPart> tiles_of_rows(const GemmCost& cost, std::int64_t column
     add_all(open.posts, part.posts);
     add_all(open.stores, part.stores);
     open.posts_per_tile = part.posts_per_tile;
-    const bool whole = !arrive || i + 1 == parts.size();
-    const std::int64_t down =
-        whole ? divide_up(rows, cost.kernel.tile_m) : rows / cost.kernel.tile_m;
-    open.tiles = down * across - counted;
+    open.tiles = tiles_of(cost, rows, columns, !arrive || i + 1 == parts.size()) - counted;
     if (open.tiles > 0) {
       counted += open.tiles;
       result.push_back(std::exchange(open, {}));
@@ -64,11 +62,19 @@ GemmCost flagged_cost(const FusedView& view, const Site& site, int margin, int r
   GemmProblem problem{view.work.rank.m,    view.work.rank.n,    view.work.rank.k,
                       view.work.x.element, view.work.y.element, GemmLibrary::ours};
   const SmBudget sms = site.sms(rank, margin);
-  if (architecture_number(site) >= first_with_own_kernels) return site.prices->gemm(problem, sms);
-  problem.library = GemmLibrary::cublaslt;
-  const GemmCost chosen = site.prices->gemm(problem, sms);
+  const bool own = architecture_number(site) >= first_with_own_kernels;
+  if (!own) problem.library = GemmLibrary::cublaslt;
+  const GemmCost& chosen = site.prices->gemm(problem, sms);
   if (chosen.split_k == 1) return chosen;
-  return gemm_cost(site.profile, problem, sms, chosen.kernel, 1);
+  if (!own) return gemm_cost(site.profile, problem, sms, chosen.kernel, 1);
+  // The chooser took a tile for SMs that parts of K fill: of those that do not split it another is the quickest.
+  std::optional<GemmCost> least;
+  for (const GemmTile& tile : gemm_tiles(site.profile, problem.library)) {
+    if (tile.split_k > 1 || sms.resident_ctas(tile.cluster_m * tile.cluster_n) == 0) continue;
+    GemmCost cost = gemm_cost(site.profile, problem, sms, tile);
+    if (!least || cost.time < least->time) least = std::move(cost);
+  }
+  return least.value_or(chosen);
 }
 
 Duration flagged_work(const FusedView& view, const Site& site, int margin) {

@@ -47,6 +47,13 @@ std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers) {
   return std::min(most_rows_together, longest);
 }
 
+std::int64_t tiles_of(const GemmCost& cost, std::int64_t rows, std::int64_t columns, bool whole) {
+  const std::int64_t high = cost.kernel.tile_m * cost.kernel.cluster_m;
+  const std::int64_t across = divide_up(columns, cost.kernel.tile_n * cost.kernel.cluster_n);
+  const std::int64_t down = whole ? divide_up(rows, high) : rows / high;
+  return down * across * cost.kernel.cluster_m * cost.kernel.cluster_n * cost.split_k;
+}
+
 std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers,
                                    std::int64_t columns, const GemmCost& cost,
                                    const std::vector<RowRange>& own) {

@@ -31,6 +31,11 @@ inline constexpr std::int64_t most_rows_together = 2048;
 /// Rows of X whose tiles are walked across all columns before those of others, but for whole clusters.
 [[nodiscard]] std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers);
 
+/// Tiles of the first `rows` rows of a product `columns` wide, parts of K counted: those of whole clusters. Rows at the
+/// end that fill no cluster count where they are `whole`, a cluster of their own.
+[[nodiscard]] std::int64_t tiles_of(const GemmCost& cost, std::int64_t rows, std::int64_t columns,
+                                    bool whole);
+
 /// The walk of a rank's product over all rows of the plan, `columns` wide, by the kernel of `cost`. With `own`, the
 /// last chunk of a reduction, of the rank's own rows, is cut so: its cuts count from it on.
 [[nodiscard]] std::vector<TileStretch> tile_walk(const ChunkPlan& plan, int rank, bool gathers,

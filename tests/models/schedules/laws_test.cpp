@@ -55,6 +55,11 @@ const std::vector<Case>& cases() {
         made.push_back({machine, false, boundaries[i], test_site(machine + ".json", ranks)});
     };
     examples("h200x8", 4, false, true);
+    // Few rows and a long K, whose product is split along K to fill the SMs.
+    for (const BoundaryKind kind : every_boundary_kind) {
+      made.push_back({"h200x8", false, make_boundary(kind, {1024, 1024, 32768}, {}, 8),
+                      test_site("h200x8.json", 8)});
+    }
     examples("a100x8", 4, true, false);
     examples("l20x8", 8, true, false);
     examples("ascend910x8", 4, true, false);
@@ -240,6 +245,28 @@ TEST(EverySchedule, WithFreeCommunicationTakesItsOwnCompute) {
     const sim::Program program = boundary_program(each.boundary, {&schedule, knobs}, each.site);
     EXPECT_EQ(time_of(each.site, program, free),
               time_of(each.site, sim::without_communication(program), free));
+  });
+}
+
+// A product of the schedule's own reads its operands from memory once and multiplies them all, by whatever kernel, in
+// whatever order.
+TEST(EverySchedule, ComputesNoFasterThanItsDeviceReadsAndMultiplies) {
+  each_point([](const Schedule& schedule, const Knobs& knobs, const Case& each) {
+    if (each.every_combination || each.boundary.operators.size() > 1) return;
+    const Operator& op = each.boundary.operators.front();
+    const MatmulWork& work = *matmul_of(op);
+    const MatmulShape& shape = work.rank;
+    const GpuFigures& gpu = each.site.profile.gpu;
+    const Bytes operands =
+        bytes_of(work.x, shape.m * shape.k) + bytes_of(work.w, shape.k * shape.n);
+    const double multiplied =
+        2e12 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+        static_cast<double>(shape.k) /
+        static_cast<double>(each.site.profile.matrix_rate(work.x.element).value.flops_per_second());
+    const sim::Program program = boundary_program(each.boundary, {&schedule, knobs}, each.site);
+    const Duration own = time_of(each.site, sim::without_communication(program), {});
+    EXPECT_GE(own, operands / gpu.hbm.value);
+    EXPECT_GE(static_cast<double>(own.ps()), multiplied);
   });
 }
 
