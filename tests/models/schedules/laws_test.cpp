@@ -57,8 +57,8 @@ const std::vector<Case>& cases() {
     examples("h200x8", 4, false, true);
     // Few rows and a long K, whose product is split along K to fill the SMs.
     for (const BoundaryKind kind : every_boundary_kind) {
-      made.push_back({"h200x8", false, make_boundary(kind, {1024, 1024, 32768}, {}, 8),
-                      test_site("h200x8.json", 8)});
+      made.push_back({"h200x8", false, make_boundary(kind, {256, 2048, 32768}, {}, 2),
+                      test_site("h200x8.json", 2)});
     }
     examples("a100x8", 4, true, false);
     examples("l20x8", 8, true, false);
