@@ -97,7 +97,7 @@ struct FitOptions {
   std::string output;                ///< file
   std::string start = "h200-sxm";
   std::string machine = "h200x8";  ///< whose GPUs and links were measured
-  bool errors = true;  ///< also leave folds out and state the errors
+  bool errors = true;              ///< also leave folds out and state the errors
 };
 ExitCode fit(const FitOptions& options, Context& context);
 
