@@ -116,7 +116,9 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const std::int64_t partners =
       problem_.library == GemmLibrary::ours ? partners_in_cluster(kernel, split) : 1;
   const std::int64_t cluster = kernel.cluster_m * kernel.cluster_n * partners;
-  p.resident = budget_.resident_ctas(cluster);
+  // A grid of a CTA a tile takes every SM there is: only a persistent kernel's grid leaves some free.
+  p.resident = kernel.persistent ? budget_.resident_ctas(cluster)
+                                 : SmBudget{budget_.sms_per_gpc, 0}.resident_ctas(cluster);
   if (p.resident == 0) return p;
   // Clusters are whole: a tile beyond the edge still holds its CTA.
   const std::int64_t rows =

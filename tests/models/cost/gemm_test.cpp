@@ -52,6 +52,23 @@ Profile with_gemm() {
   return profile;
 }
 
+// Told to leave SMs free, a grid of a CTA a tile neither does so nor gets faster by it.
+TEST(Gemm, OnlyPersistentKernelsLeaveSmsFree) {
+  Profile profile = with_gemm();
+  profile.gemm->tiles = {square_tile(128)};
+  const GemmProblem problem{.m = 200 * 128, .n = 128, .k = 64000};
+  const auto cost = [&](std::int64_t most) {
+    SmBudget budget = SmBudget::of(100);
+    budget.most = most;
+    return gemm_cost(profile, problem, budget);
+  };
+  EXPECT_EQ(cost(50).resident, 50);
+  EXPECT_GT(cost(50).time, cost(0).time);
+  profile.gemm->tiles.front().persistent = false;
+  EXPECT_EQ(cost(50).resident, 100);
+  EXPECT_EQ(cost(50).time, cost(0).time);
+}
+
 // An SM of 1 TFLOP/s takes 2*128*128*1000*64 flop of a tile of 1000 K steps in 2.097152 ms; 100 tiles on 100
 // SMs are one wave, 101 are two.
 TEST(Gemm, TimeStepsWithTheWaves) {
