@@ -19,6 +19,8 @@ using config::Findings;
 using config::TextLine;
 
 constexpr std::size_t kLongestWord = 4096;
+// Arguments in a variable in a variable: scripts go two deep; one that holds itself has no end.
+constexpr int kDeepestAssignment = 8;
 
 /// Keys without dashes that NeMo's YAML and Hydra use for the same settings.
 constexpr std::string_view kNemoKeys[] = {
@@ -197,10 +199,12 @@ class ArgumentReader {
     variables_[name] = value;
     result_.environment[name] = {value, line};
     // "ARGS=\"--a 1 --b\"" holds arguments itself.
-    if (value.find("--") != value.npos) {
+    if (value.find("--") != value.npos && nested_ < kDeepestAssignment) {
+      ++nested_;
       const auto words = shell_words(value);
       for (std::size_t i = 0; i < words.size(); ++i) read_word(words, i, line);
       end_argument();
+      --nested_;
     }
   }
 
@@ -256,6 +260,7 @@ class ArgumentReader {
   std::set<std::string> unknown_;
   std::string pending_, value_;
   std::uint32_t pending_line_ = 0;
+  int nested_ = 0;  ///< assignments whose value is being read as arguments
 };
 
 }  // namespace
