@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of the communication CTAs: pieces in order, each spread over all CTAs; the last CTA to
 // finish a piece posts its signal. Copies and sums go through registers in 16-byte vectors.
-#include "kernels/collectives/device.cuh"
-#include "kernels/collectives/transfer.hpp"
+#include "kernels/collectives/piece.cuh"
 #include "kernels/memory/check.hpp"
 
 namespace weft::kernels {
 namespace {
 
 using device::kVectorsInFlight;
-
-struct Bounds {
-  std::int64_t first;  // vectors
-  std::int64_t last;
-};
-
-__device__ Bounds share_of(std::int64_t bytes, int cta, int ctas) {
-  const std::int64_t vectors = bytes / 16;
-  const std::int64_t each = (vectors + ctas - 1) / ctas;
-  const std::int64_t first = min(vectors, each * cta);
-  return {first, min(vectors, first + each)};
-}
 
 __device__ void copy_batch(uint4* target, const uint4* source, std::int64_t first,
                            std::int64_t last, int unroll) {
@@ -71,43 +58,21 @@ __device__ void reduce_batch(uint4* target, const TransferLaunch& launch,
   }
 }
 
-/// False when the wait outlived its budget; the error record is then written once.
+/// False when the wait outlived its budget.
 __device__ bool wait_for(const TransferLaunch& launch, const TransferPiece& piece) {
   __shared__ int reached;
-  if (threadIdx.x == 0) {
-    const Signal* signal = launch.waits + piece.wait_signal;
-    const std::uint64_t start = device::now_ns();
-    Signal seen = device::load_acquire(signal);
-    while (!device::reached(seen, launch.wait_value) &&
-           device::now_ns() - start < launch.wait_budget_ns)
-      seen = device::load_acquire(signal);
-    reached = device::reached(seen, launch.wait_value);
-    if (!reached && atomicCAS(&launch.error->set, 0u, 1u) == 0u) {
-      launch.error->rank = launch.rank;
-      launch.error->cta = static_cast<int>(blockIdx.x);
-      launch.error->chunk = piece.chunk;
-      launch.error->expected = launch.wait_value;
-      launch.error->seen = seen;
-      __threadfence_system();
-    }
-  }
+  if (threadIdx.x == 0) reached = device::flag_comes(launch, piece) ? 1 : 0;
   __syncthreads();
   const bool ok = reached != 0;
   __syncthreads();
   return ok;
 }
 
-/// Posts the piece's signal once every CTA has arrived; the counter is then zero again.
+/// Posts the piece's signal once every CTA has arrived.
 __device__ void arrive(const TransferLaunch& launch, int index, const TransferPiece& piece) {
   if (piece.post_signal == TransferPiece::kNoSignal) return;
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  __threadfence_system();
-  const std::uint32_t before = atomicAdd(launch.arrivals + index, 1u);
-  if (before + 1 != gridDim.x) return;
-  launch.arrivals[index] = 0;
-  __threadfence_system();
-  device::store_release(launch.posts + piece.post_signal, launch.post_value);
+  if (threadIdx.x == 0) device::count_arrival(launch, index, piece);
 }
 
 __global__ void __launch_bounds__(kTransferThreads, 1) transfer(const TransferLaunch launch) {
@@ -125,8 +90,7 @@ __global__ void __launch_bounds__(kTransferThreads, 1) transfer(const TransferLa
     auto* target = reinterpret_cast<uint4*>(launch.targets[piece.target] + piece.target_offset);
     const auto* source =
         reinterpret_cast<const uint4*>(launch.sources[piece.first_source] + piece.source_offset);
-    const Bounds share =
-        share_of(piece.bytes, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x));
+    const device::Bounds share = device::share_of(piece.bytes, 1);
     const std::int64_t step = std::int64_t{unroll} * kTransferThreads;
     for (std::int64_t first = share.first; first < share.last; first += step) {
       device::keep_pace(start, moved, pace);
@@ -145,6 +109,10 @@ __global__ void __launch_bounds__(kTransferThreads, 1) transfer(const TransferLa
 }  // namespace
 
 void launch_transfer(const TransferLaunch& launch, cudaStream_t stream) {
+  if (launch.loads_in_flight_bytes > 0 || launch.stores_in_flight_bytes > 0) {
+    launch_windowed_transfer(launch, stream);
+    return;
+  }
   transfer<<<launch.ctas, kTransferThreads, 0, stream>>>(launch);
   WEFT_CUDA(cudaGetLastError());
 }

@@ -63,6 +63,10 @@ struct TransferLaunch {
   int ctas = 1;
   double bytes_per_ns = 0;           ///< pace of all CTAs together; 0 lets them run free
   std::int64_t in_flight_bytes = 0;  ///< outstanding bytes a CTA; 0 takes what the kernel can hold
+  /// Copies alone, through shared memory, with exactly so many bytes a CTA asked for and stored at once, where
+  /// either is set; 0 takes what the kernel can hold. A pace then saves nothing up while a flag is waited for.
+  std::int64_t loads_in_flight_bytes = 0;
+  std::int64_t stores_in_flight_bytes = 0;
 };
 
 /// Threads of a communication CTA.

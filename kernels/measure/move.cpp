@@ -63,7 +63,15 @@ std::function<void(cudaStream_t)> make_moves(Stage& stage, int rank, const std::
   launch.waits = waits;
   launch.ctas = cut.ctas;
   launch.bytes_per_ns = bytes_per_ns(cut.pace_bytes_per_second);
-  launch.in_flight_bytes = cut.in_flight_bytes;
+  // The limit is for the way between ranks; this rank's own memory is fast and near.
+  const auto crosses = [&](int Move::*end) {
+    return std::any_of(moves.begin(), moves.end(),
+                       [&](const Move& move) { return move.*end != rank; });
+  };
+  const bool reads = crosses(&Move::from);
+  const bool writes = crosses(&Move::to);
+  if (reads || !writes) launch.loads_in_flight_bytes = cut.in_flight_bytes;
+  if (writes || !reads) launch.stores_in_flight_bytes = cut.in_flight_bytes;
   SymmetricMemory* memory = &stage.memory();
   return [memory, rank, launch, sequence](cudaStream_t stream) mutable {
     if (launch.count == 0) return;

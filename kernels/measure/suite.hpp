@@ -66,10 +66,11 @@ struct Suite {
   std::vector<std::int64_t> paces_bytes_per_second;
   std::vector<std::int64_t> in_flight_bytes;
   std::int64_t link_pace_bytes_per_second =
-      0;                                  ///< 95 % of the link, what communication CTAs keep to
-  std::int64_t link_in_flight_bytes = 0;  ///< of a communication CTA over the link; 0: no limit
-  std::int64_t least_chunk_rows = 64;     ///< cells with thinner chunks are not legal
-  std::int64_t most_milliseconds = 0;     ///< products estimated longer are left out; 0: none
+      0;  ///< 95 % of the link: what communication CTAs keep to
+  /// Under way over the link, each way, where writes and reads of one launch meet; 0: no limit.
+  std::int64_t link_in_flight_bytes = 0;
+  std::int64_t least_chunk_rows = 64;  ///< cells with thinner chunks are not legal
+  std::int64_t most_milliseconds = 0;  ///< products estimated longer are left out; 0: none
 };
 
 /// Reads a suite file; throws config::ConfigErrors.

@@ -19,11 +19,15 @@ Case named(const Suite& suite, const char* operation, const char* variant = "") 
   return what;
 }
 
-/// What CTAs that move data keep to: the link's pace and limit where they cross a host link, nothing elsewhere.
+/// What CTAs that move data keep to: the link's pace where they cross a host link, and its limit where
+/// writes and reads of one launch meet there for as long as it multiplies; nothing elsewhere.
 void hold_back(const Suite& suite, const Case& base, Case& moved) {
   const bool link = base.backend == "host_link";
+  const bool meet = moved.schedule == "device_flag" && base.operation != "ag_gemm";
   moved.pace_bytes_per_second = link ? suite.link_pace_bytes_per_second : 0;
-  if (link && suite.link_in_flight_bytes > 0) moved.in_flight_bytes = suite.link_in_flight_bytes;
+  // Half of the CTAs write and half read.
+  if (link && meet && suite.link_in_flight_bytes > 0)
+    moved.in_flight_bytes = suite.link_in_flight_bytes / std::max(1, moved.ctas.value_or(1) / 2);
 }
 
 bool legal(const Suite& suite, const Case& base, int chunks) {

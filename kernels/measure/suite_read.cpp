@@ -92,8 +92,9 @@ Suite load_suite(const std::filesystem::path& file) {
     suite.paces_bytes_per_second.push_back(pace.bytes_per_second());
   if (const auto pace = root.optional<Bandwidth>({"link_pace", "95 % of the link"}))
     suite.link_pace_bytes_per_second = pace->bytes_per_second();
-  if (const auto limit = root.optional<Bytes>(
-          {"link_in_flight", "outstanding bytes a CTA that moves over a host link"}))
+  if (const auto limit = root.optional<Bytes>({"link_in_flight",
+                                               "bytes under way over a host link, each way, where "
+                                               "writes and reads of one launch meet"}))
     suite.link_in_flight_bytes = limit->count();
   suite.least_chunk_rows = root.defaulted<std::int64_t>(
       {"least_chunk_rows", "thinner chunks are not legal"}, 64, at_least(std::int64_t{1}));

@@ -9,6 +9,7 @@
 
 #include "kernels/baseline/cublaslt.hpp"
 #include "kernels/collectives/transfer.hpp"
+#include "kernels/collectives/window.hpp"
 #include "kernels/memory/symmetric_memory.hpp"
 
 namespace weft::kernels {
@@ -103,6 +104,25 @@ TEST(Plans, RefuseOddSizesAndRanksOutsideTheGroup) {
   EXPECT_THROW(plan_all_gather(17, 0, 64, 1), std::invalid_argument);
   EXPECT_THROW(plan_all_gather(4, 0, 60, 1), std::invalid_argument);
   EXPECT_THROW(plan_all_gather(4, 0, 64, 0), std::invalid_argument);
+}
+
+TEST(Windows, WhatIsUnderWayIsNeverMoreThanTheLimit) {
+  for (const std::int64_t loads : {0, 1'024, 4'096, 10'922, 16'384, 50'000, 131'072, 1'000'000})
+    for (const std::int64_t stores : {0, 1'500, 4'096, 21'845, 32'768, 131'072}) {
+      const Window window = Window::of(loads, stores);
+      EXPECT_EQ(window.slot_bytes % 128, 0);
+      EXPECT_LE(window.slots, Window::most_slots);
+      EXPECT_LE(window.slots * window.slot_bytes, Window::ring_bytes);
+      EXPECT_LE(window.stores, Window::most_stores);
+      EXPECT_LE(window.loads + window.stores, window.slots) << "neither may starve the other";
+      for (const auto& [count, limit] :
+           {std::pair(window.loads, loads), std::pair(window.stores, stores)}) {
+        EXPECT_GE(count, 1);
+        EXPECT_LE(count, window.slots);
+        EXPECT_LE(count * window.slot_bytes, limit == 0 ? Window::ring_bytes : limit);
+      }
+    }
+  EXPECT_EQ(Window::of(0, 32'768).stores, 4) << "a quarter is waited for while the rest goes on";
 }
 
 TEST(KernelName, TellsTileStagesAndCluster) {
