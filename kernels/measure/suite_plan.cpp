@@ -251,7 +251,7 @@ std::vector<Job> plan_again(const calibration::SampleSet& set, int pass, int bes
     Case same = what;
     same.figure = same.schedule = same.transport = "";
     same.chunks = same.margin = same.ctas = std::nullopt;
-    same.pace_bytes_per_second = std::nullopt;
+    same.pace_bytes_per_second = same.in_flight_bytes = std::nullopt;
     cases[calibration::key(same)].push_back(&sample);
   }
   std::vector<Job> jobs;
