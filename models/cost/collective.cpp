@@ -69,10 +69,10 @@ void check(const CollectiveProblem& problem, const Fabric& fabric) {
       problem.ranks, problem.nodes, problem.crossings));
 }
 
-/// Where the constants' link is not the fabric's, rates of the wire go with the link.
-Bandwidth on_fabric(const Profile& profile, const Fabric& fabric, Bandwidth rate) {
+/// Where the constants' link is not the one used here, rates of the wire go with the link.
+Bandwidth on_link(const Profile& profile, Bandwidth link, Bandwidth rate) {
   const std::int64_t fitted = profile.gpu.link_per_direction.value.bytes_per_second();
-  const std::int64_t here = fabric.gpu_per_direction.bytes_per_second();
+  const std::int64_t here = link.bytes_per_second();
   if (fitted == 0 || here == 0 || fitted == here) return rate;
   return scaled(rate, here, fitted);
 }
@@ -122,7 +122,7 @@ struct Builder {
 
   /// The wire rate of one rank under these constants, with what all ranks share.
   Bandwidth wire_rate(const ProtocolCosts& costs) const {
-    Bandwidth rate = on_fabric(profile, fabric, costs.rate.value);
+    Bandwidth rate = on_link(profile, fabric.port(costs.algorithm), costs.rate.value);
     if (costs.shared) rate = std::min(rate, scaled(costs.shared->value, 1, problem.ranks));
     return rate;
   }
@@ -210,8 +210,8 @@ struct Builder {
         scaled(wire_rate(costs), p * kMicro,
                std::max<std::int64_t>(near, 1) * kMicro + micro(costs.local_steps.value));
     if (costs.per_peer) {
-      cost.rate_cap =
-          std::min(cost.rate_cap, on_fabric(profile, fabric, costs.per_peer->value) * p);
+      cost.rate_cap = std::min(
+          cost.rate_cap, on_link(profile, fabric.gpu_per_direction, costs.per_peer->value) * p);
     }
     if (far > 0) cost.rate_cap = std::min(cost.rate_cap, scaled(node_nics(), p, l * far));
     cost.per_byte = {.hbm_read = p,

@@ -35,13 +35,22 @@ inline constexpr Transport every_transport[] = {Transport::copy_engine, Transpor
 
 /// The links that the ranks of one collective share; rates of one direction.
 struct Fabric {
-  Bandwidth gpu_per_direction;   ///< a GPU's links inside the node
-  Duration gpu_latency;          ///< of a path between two GPUs of one node
-  bool switch_reduces = false;   ///< NVLS: the switch reduces and multicasts
+  Bandwidth gpu_per_direction;  ///< a GPU's links inside the node
+  Duration gpu_latency;         ///< of a path between two GPUs of one node
+  bool switch_reduces = false;  ///< NVLS: the switch reduces and multicasts
+  /// A GPU's links to that switch; zero: those that it has to its peers.
+  Bandwidth switch_per_direction{};
   bool network_reduces = false;  ///< SHARP: so do the switches between the nodes
   Bandwidth nic_per_direction;   ///< one NIC; zero: no network
   std::int64_t nics_per_node = 0;
   Duration nic_latency;
+
+  /// A GPU's links as a collective of this algorithm uses them.
+  [[nodiscard]] Bandwidth port(CollectiveAlgorithm algorithm) const {
+    const bool trees =
+        algorithm == CollectiveAlgorithm::nvls && switch_per_direction != Bandwidth();
+    return trees ? switch_per_direction : gpu_per_direction;
+  }
   friend bool operator==(const Fabric&, const Fabric&) = default;
 };
 

@@ -50,7 +50,8 @@ std::optional<NcclAlgorithm> tuned(CollectiveAlgorithm algorithm) {
 }
 
 NcclTunerProblem tuner_problem(const Profile& profile, const Fabric& fabric,
-                               const CollectiveProblem& problem, std::int64_t channels) {
+                               const CollectiveProblem& problem, CollectiveAlgorithm algorithm,
+                               std::int64_t channels) {
   NcclTunerProblem result;
   result.architecture = nvidia_architecture(profile);
   result.ranks = static_cast<int>(problem.ranks);
@@ -58,7 +59,7 @@ NcclTunerProblem tuner_problem(const Profile& profile, const Fabric& fabric,
   result.nvlink = joined_by_nvlink(fabric);
   // A loop that is copied by one CTA still is one channel.
   result.channels = static_cast<int>(std::max<std::int64_t>(1, channels));
-  double bus = gbps(fabric.gpu_per_direction) * counted_share(result.architecture, result.nvlink);
+  double bus = gbps(fabric.port(algorithm)) * counted_share(result.architecture, result.nvlink);
   if (problem.nodes > 1) {
     const double nics = gbps(fabric.nic_per_direction * fabric.nics_per_node);
     bus = problem.ranks_per_node() == 1 ? nics : std::min(bus, nics);
@@ -80,7 +81,8 @@ std::vector<CollectiveCost> by_the_tuner(const Profile& profile, const Fabric& f
     const auto algorithm = tuned(form.algorithm);
     if (!algorithm || std::find(done.begin(), done.end(), form.algorithm) != done.end()) continue;
     done.push_back(form.algorithm);
-    const NcclTunerProblem asked = tuner_problem(profile, fabric, problem, form.ctas);
+    const NcclTunerProblem asked =
+        tuner_problem(profile, fabric, problem, form.algorithm, form.ctas);
     for (const CollectiveProtocol protocol : protocols) {
       const auto time =
           nccl_tuner_time_us(asked, problem.op, *algorithm, protocol, message.count());
@@ -164,8 +166,8 @@ std::optional<CollectiveCost> symmetric_collective(const Profile& profile, const
   const double model = static_cast<double>(bytes) * pick->bytes_per_us / pick->bus_bytes * 1e6;
   const Bandwidth own = Bandwidth::from_bytes_per_second(std::llround(model));
   const auto busiest = std::max(cost->per_byte.egress, cost->per_byte.ingress);
-  const Bandwidth port = Bandwidth::from_bytes_per_second(
-      narrow(Int128{fabric.gpu_per_direction.bytes_per_second()} * cost->denominator / busiest));
+  const Bandwidth port = Bandwidth::from_bytes_per_second(narrow(
+      Int128{fabric.port(cost->algorithm).bytes_per_second()} * cost->denominator / busiest));
   cost->floor = std::max(Duration(), from_us(pick->time_us) - message / own);
   cost->base = cost->floor;
   cost->slack = Bytes();

@@ -83,7 +83,8 @@ std::optional<CollectiveCost> direct_collective(const Profile& profile, const Fa
   cost.base = profile.control.launch.value + profile.control.kernel_drain.value;
   cost.step_latency = profile.control.signal_peer.value + fabric.gpu_latency;
   cost.source = weaker(profile.control.launch.source.kind, profile.control.signal_peer.source.kind);
-  Bandwidth port = fabric.gpu_per_direction;
+  if (transport == Transport::fabric_switch) cost.algorithm = CollectiveAlgorithm::nvls;
+  Bandwidth port = fabric.port(cost.algorithm);
 
   switch (transport) {
     case Transport::nic:
@@ -114,7 +115,6 @@ std::optional<CollectiveCost> direct_collective(const Profile& profile, const Fa
         break;
       }
       if (!fabric.switch_reduces || problem.op == CollectiveOp::all_to_all) return std::nullopt;
-      cost.algorithm = CollectiveAlgorithm::nvls;
       cost.per_byte = switch_bytes(problem.op, p);
       break;
     }

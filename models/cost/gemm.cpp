@@ -225,8 +225,14 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
                             static_cast<int>(problem.k), static_cast<int>(budget.sms()));
     const shapes::Tile& entry = shapes::tiles[static_cast<std::size_t>(chosen)];
     const GemmTile tile = from_table(entry);
-    return pricer.finish(pricer.price(tile, entry.parts()),
-                         "our chooser's fewest cycles: " + describe(tile, entry.parts()));
+    const PricedGemm priced = pricer.price(tile, entry.parts());
+    if (priced.resident > 0) {
+      return pricer.finish(priced, "our chooser's fewest cycles: " + describe(tile, entry.parts()));
+    }
+    // The chooser counts SMs, and not whether a GPC has room for its clusters.
+    const PricedGemm fits = cheapest(gemm_tiles(profile, problem.library), problem, pricer);
+    return pricer.finish(
+        fits, "least modelled time of our tiles that fit: " + describe(fits.kernel, fits.split));
   }
   if (const auto measured = between_measured(profile, problem, budget, pricer)) {
     return pricer.finish(measured->priced, measured->choice);

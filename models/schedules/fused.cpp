@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schedules/pair_schedule.hpp"
 #include "sim/units/check.hpp"
 
 namespace weft::model {
@@ -107,10 +108,7 @@ std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& si
       refusals.push_back("an all-to-all has nothing to multicast or reduce");
     }
   }
-  if (knobs.count("margin") >= site.sms(0).sms()) {
-    refusals.push_back(
-        fmt::format("a margin of {} leaves the product no SM", knobs.count("margin")));
-  }
+  require_sms(refusals, site, knobs.count("margin"));
   const std::int64_t shard = shard_of(view.collective.extent.rows, site.ranks(), 0).rows();
   const std::int64_t chunks = knobs.count("chunks");
   if (chunks > shard) {
@@ -118,6 +116,10 @@ std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& si
         fmt::format("{} chunks of {} rows of a rank leave chunks empty", chunks, shard));
   }
   return refusals;
+}
+
+Bytes chunk_buffers(const FusedView& view) {
+  return view.collective.op == CollectiveOp::all_to_all ? output_bytes(view) : whole_bytes(view);
 }
 
 std::vector<Transfer> direct_transfers(const FusedView& view, const ChunkPlan& plan) {

@@ -57,6 +57,13 @@ GangUses uses_of(const CollectiveCost& cost, const topology::Built& built) {
       }
     }
   }
+  const bool by_trees = cost.algorithm == CollectiveAlgorithm::nvls && !built.reduce.empty();
+  if (by_trees) {
+    for (const auto* trees : {&built.reduce, &built.multicast}) {
+      for (const sim::RouteId id : *trees)
+        common = std::lcm(common, built.machine.routes.at(id.value()).denominator);
+    }
+  }
   GangUses uses;
   uses.denominator = checked_multiply(cost.denominator, common);
   const PerByte& bytes = cost.per_byte;
@@ -76,27 +83,24 @@ GangUses uses_of(const CollectiveCost& cost, const topology::Built& built) {
         }
       }
     };
-    // A switch that adds or multicasts takes from a port what it sends out of others: the two ways differ.
-    const auto through_switch = [&](const sim::Route& way, sim::RouteId tree,
-                                    std::int64_t numerator) {
-      const sim::Route& ports = built.machine.routes.at(tree.value());
-      for (const sim::RouteShare& share : way.shares) {
-        const bool through = std::any_of(
-            ports.shares.begin(), ports.shares.end(),
-            [&](const auto& port) { return port.on == share.on && port.index == share.index; });
-        // A crossbar counts what comes in.
+    // A switch that adds or multicasts takes from a port what it sends out of others: the two ways differ. A crossbar
+    // counts what comes in.
+    const auto through_switch = [&](sim::RouteId id, std::int64_t numerator) {
+      const sim::Route& tree = built.machine.routes.at(id.value());
+      const bool out = tree.kind == sim::Route::Kind::reduce;
+      const sim::LinkEnd port{sim::LinkEnd::Of::memory, built.memories[rank].device.value()};
+      const std::int64_t part = checked_multiply(numerator, common) / tree.denominator;
+      for (const sim::RouteShare& share : tree.shares) {
         const bool is_link = share.on == sim::RouteShare::On::link;
-        if (through && (is_link || ports.kind == sim::Route::Kind::reduce)) {
-          const std::int64_t part = checked_multiply(numerator, common) / way.denominator;
-          shares[{is_link, share.index}] += checked_multiply(part, share.numerator);
-        }
+        const bool passed = is_link ? (out ? built.machine.links.at(share.index).from
+                                           : built.machine.links.at(share.index).to) == port
+                                    : out;
+        if (passed) shares[{is_link, share.index}] += checked_multiply(part, share.numerator);
       }
     };
-    if (cost.algorithm == CollectiveAlgorithm::nvls && !built.reduce.empty()) {
-      const int peer = peers[rank].inside.front();
-      through_switch(route(built, rank, peer), built.reduce[rank], bytes.egress);
-      through_switch(route(built, static_cast<std::size_t>(peer), static_cast<int>(rank)),
-                     built.multicast[rank], bytes.ingress);
+    if (by_trees) {
+      through_switch(built.reduce[rank], bytes.egress);
+      through_switch(built.multicast[rank], bytes.ingress);
     } else {
       spread(peers[rank].inside, bytes.egress);
       spread(peers[rank].outside, bytes.nic_egress);

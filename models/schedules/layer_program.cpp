@@ -238,6 +238,34 @@ int library_cluster(const Profile& profile, int ctas) {
   return ctas % 4 == 0 ? 4 : ctas % 2 == 0 ? 2 : 1;
 }
 
+// What a rank of `gpcs` holds of a collective's kernel.
+struct Seating {
+  int together = 1;  // CTAs of a cluster
+  int ctas = 0;      // at once, at most those of the kernel
+};
+
+// No more CTAs than an idle device holds, in clusters that it has a GPC for.
+Seating seated(const std::vector<int>& gpcs, int per_sm, int ctas, int together) {
+  const auto room = [&](int cluster) {
+    int sum = 0;
+    for (const int sms : gpcs) sum += sms * per_sm / cluster * cluster;
+    return std::min(sum, ctas);
+  };
+  while (together > 1 && (ctas % together != 0 || room(together) == 0)) --together;
+  return {together, room(together)};
+}
+
+int most_per_sm(const sim::SmCapacity& sm, const sim::Footprint& footprint) {
+  std::int64_t most = sm.cta_slots;
+  const auto share = [&](std::int64_t has, std::int64_t takes) {
+    if (takes > 0) most = std::min(most, has / takes);
+  };
+  share(sm.threads, footprint.threads);
+  share(sm.registers, footprint.registers);
+  share(sm.shared_memory.count(), footprint.shared_memory.count());
+  return std::max(1, as_int(most));
+}
+
 }  // namespace
 
 void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::string_view label,
@@ -245,21 +273,34 @@ void LayerProgram::collective(const CollectiveCost& cost, Bytes message, std::st
                               const std::vector<sim::EventId>& resident,
                               std::optional<int> cluster) {
   if (message == Bytes() || ranks() < 2) return;
+  const int threads = as_int(cost.threads_per_cta), all = std::max(1, as_int(cost.ctas));
+  const sim::Machine& machine = site_.built.machine;
+  // Every CTA moves its part of the message: those that find no SM take theirs when others are done.
+  sim::Footprint footprint{threads, threads * collective_registers_per_thread,
+                           collective_shared_memory};
+  Seating seats{cluster.value_or(library_cluster(site_.profile, all)), all};
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const sim::SmCapacity& sm =
+        machine.device(machine.rank(sim::RankId(static_cast<std::uint32_t>(rank))).device)
+            .sms.per_sm;
+    footprint.registers = std::min(footprint.registers, sm.registers);
+    footprint.shared_memory = std::min(footprint.shared_memory, sm.shared_memory);
+    seats =
+        seated(site_.sms(rank).sms_per_gpc, most_per_sm(sm, footprint), seats.ctas, seats.together);
+  }
+  const Bandwidth rate = Bandwidth::from_bytes_per_second(
+      std::max<std::int64_t>(1, cost.rate_cap.bytes_per_second() / divide_up(all, seats.ctas)));
   const GangUses& uses = site_.gangs->of(cost, site_.built);
-  sim::GangWriter gang = builder_.gang(label, message, cost.rate_cap);
+  sim::GangWriter gang = builder_.gang(label, message, rate);
   gang.start_latency(beyond_launch(cost.fixed(message))).denominator(uses.denominator);
   for (int rank = 0; rank < ranks(); ++rank) {
     gang.member(sim::RankId(static_cast<std::uint32_t>(rank)), copy_demand)
         .uses(uses.of_rank[static_cast<std::size_t>(rank)]);
   }
-  const int threads = as_int(cost.threads_per_cta);
-  const int ctas = std::max(1, as_int(cost.ctas));
-  const int together = cluster.value_or(library_cluster(site_.profile, ctas));
   for (int rank = 0; rank < ranks(); ++rank) {
     sim::KernelWriter kernel =
-        builder_.gang_kernel(label, gang.id(), static_cast<std::uint32_t>(rank), ctas);
-    kernel.cluster(together).footprint(
-        {threads, threads * collective_registers_per_thread, collective_shared_memory});
+        builder_.gang_kernel(label, gang.id(), static_cast<std::uint32_t>(rank), seats.ctas);
+    kernel.cluster(seats.together).footprint(footprint);
     const sim::StreamId stream = streams.at(static_cast<std::size_t>(rank));
     sim::CallWriter& calls = host(rank).labelled(label);
     if (resident.empty()) {

@@ -27,6 +27,13 @@ void require_alignment(Rules& broken, const FusedView& view, std::string_view wh
                   what, k, n, view.work.rank.k, view.work.rank.n));
 }
 
+void require_sms(Rules& broken, const Site& site, std::int64_t left_free) {
+  std::int64_t least = site.sms(0).sms();
+  for (int rank = 1; rank < site.running(); ++rank) least = std::min(least, site.sms(rank).sms());
+  require(broken, left_free < least,
+          fmt::format("a product that leaves {} SMs free has none left of {}", left_free, least));
+}
+
 bool PairSchedule::runs_on(std::string_view architecture) const {
   return architecture.starts_with("sm_");
 }
@@ -57,6 +64,7 @@ std::vector<std::string> PairSchedule::refusals(const Boundary& boundary, const 
   require(broken, std::find(able.begin(), able.end(), view.collective.op) != able.end(),
           fmt::format("{} fuses {} with a product, and this is {}", info().name,
                       fmt::join(names, " or "), name_of(view.collective.op)));
+  require_sms(broken, site, sms_left_free(knobs, site));
   if (broken.empty()) boundary_rules(boundary, *pair, broken);
   if (broken.empty()) rules(view, knobs, site, broken);
   return broken;

@@ -24,6 +24,9 @@ void require(Rules& broken, bool holds, std::string rule);
 /// copies into shared memory move: `what` are these copies.
 void require_alignment(Rules& broken, const FusedView& view, std::string_view what);
 
+/// Adds a rule unless a product that leaves so many SMs free has one left on every rank.
+void require_sms(Rules& broken, const Site& site, std::int64_t left_free);
+
 class PairSchedule : public Schedule {
  public:
   [[nodiscard]] std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
@@ -51,6 +54,8 @@ class PairSchedule : public Schedule {
   /// The system's own rules on top of that; the pair is one that it fuses.
   virtual void rules(const FusedView& view, const Knobs& knobs, const Site& site,
                      Rules& broken) const = 0;
+  /// SMs that its product leaves free.
+  [[nodiscard]] virtual std::int64_t sms_left_free(const Knobs&, const Site&) const { return 0; }
   /// Rules on what stands beside the pair.
   virtual void boundary_rules(const Boundary& boundary, const FusedPair& pair, Rules& broken) const;
   /// What is moved; by default each rank's rows straight to or from their owners.

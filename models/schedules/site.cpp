@@ -88,14 +88,19 @@ void apply_peer_links(const Profile& profile, topology::Built& built) {
       static_cast<double>(profile.gpu.link_per_direction.value.bytes_per_second());
   if (reached >= 1) return;
   std::set<std::uint32_t> links;
+  const auto add = [&](const sim::Route& route) {
+    for (const sim::RouteShare& share : route.shares) {
+      if (share.on == sim::RouteShare::On::link) links.insert(share.index);
+    }
+  };
   for (std::size_t from = 0; from < built.unicast.size(); ++from) {
     for (std::size_t to = 0; to < built.unicast.size(); ++to) {
       const sim::Route& route = built.machine.routes.at(built.unicast[from][to].value());
-      if (from == to || route.nic) continue;
-      for (const sim::RouteShare& share : route.shares) {
-        if (share.on == sim::RouteShare::On::link) links.insert(share.index);
-      }
+      if (from != to && !route.nic) add(route);
     }
+  }
+  for (const auto* trees : {&built.reduce, &built.multicast}) {
+    for (const sim::RouteId id : *trees) add(built.machine.routes.at(id.value()));
   }
   for (const std::uint32_t index : links) {
     Bandwidth& capacity = built.machine.links.at(index).capacity_per_direction;
@@ -271,6 +276,14 @@ Fabric fabric_between(const topology::Built& built) {
     }
   }
   fabric.switch_reduces = !built.reduce.empty() && !built.multicast.empty();
+  if (fabric.switch_reduces) {
+    // Trees pass the switch by its own links, also where peers have a wider way to each other.
+    fabric.switch_per_direction = Bandwidth::max();
+    for (const auto* trees : {&built.reduce, &built.multicast}) {
+      for (const sim::RouteId id : *trees)
+        fabric.switch_per_direction = std::min(fabric.switch_per_direction, route_rate(built, id));
+    }
+  }
   std::set<std::uint32_t> nics;
   for (const sim::Route& route : built.machine.routes) {
     if (route.nic) nics.insert(route.nic->value());
@@ -278,6 +291,25 @@ Fabric fabric_between(const topology::Built& built) {
   const std::set<std::int64_t> nodes(built.node_of_rank.begin(), built.node_of_rank.end());
   if (!nodes.empty()) fabric.nics_per_node = static_cast<std::int64_t>(nics.size() / nodes.size());
   return fabric;
+}
+
+// A NIC hangs on links to host memory. One that they hold back counts as one whose share of its rate that messages reach
+// is what they carry both ways at once.
+void bound_nics(const Profile& profile, const topology::Built& built, Fabric& fabric) {
+  const double reached = profile.network ? profile.network->efficiency.value : 1.0;
+  for (const sim::Route& route : built.machine.routes) {
+    if (!route.nic) continue;
+    for (const sim::RouteShare& share : route.shares) {
+      const bool is_link = share.on == sim::RouteShare::On::link;
+      const std::optional<Bandwidth> capacity =
+          is_link ? built.machine.links.at(share.index).capacity_per_direction
+                  : built.machine.switches.at(share.index).capacity;
+      if (!capacity) continue;
+      const double most = static_cast<double>(route.denominator) /
+                          static_cast<double>(share.numerator * (is_link ? 1 : 2)) / reached;
+      fabric.nic_per_direction = std::min(fabric.nic_per_direction, scaled(*capacity, most));
+    }
+  }
 }
 
 CollectiveProblem group_of(const topology::Built& built) {
@@ -321,6 +353,7 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
     take_off_latency(site.fabric.gpu_latency, device);
   apply_peer_links(profile, site.built);
   apply_host_links(profile, site.built);
+  bound_nics(profile, site.built, site.fabric);
   apply_memory(profile, site.built.machine);
   if (peers_take_the_host_path(site.built)) apply_interference(profile, true, site.built.machine);
   site.group = group_of(site.built);

@@ -58,7 +58,9 @@ std::optional<GemmCost> cost_of(const FusedView& view, const Site& site, int ran
   }
   std::optional<GemmCost> best;
   for (const GemmTile& tile : gemm_tiles(site.profile, GemmLibrary::ours)) {
-    if (view.work.rank.n % tile.tile_n != 0) continue;
+    if (view.work.rank.n % tile.tile_n != 0 ||
+        site.sms(rank).resident_ctas(tile.cluster_m * tile.cluster_n) == 0)
+      continue;
     const GemmProblem problem{divide_up(rows, tile.tile_m) * tile.tile_m * ranks,
                               view.work.rank.n,
                               view.work.rank.k,
@@ -163,7 +165,8 @@ class FluxGemmRs final : public PairSchedule {
     }
     if (!broken.empty()) return;
     require(broken, cost_of(view, site).has_value(),
-            fmt::format("N must divide by the tile_N of a kernel, and is {}", n));
+            fmt::format(
+                "N must divide by the tile_N of a kernel whose clusters fit a GPC, and is {}", n));
     require(
         broken,
         knobs.count("fuse_reduction") == 0 || hopper(site) || view.work.y.element != DType::bf16,

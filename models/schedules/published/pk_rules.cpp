@@ -75,6 +75,10 @@ int PkSwitchKernel::senders(const Knobs& knobs) {
   return static_cast<int>(knobs.count("num_comm_sms"));
 }
 
+std::int64_t PkSwitchKernel::sms_left_free(const Knobs& knobs, const Site&) const {
+  return senders(knobs);
+}
+
 void PkSwitchKernel::rules(const FusedView& view, const Knobs&, const Site& site,
                            Rules& broken) const {
   pk_rules(view, site, rows_divide_by(), broken);

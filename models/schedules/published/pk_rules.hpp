@@ -35,6 +35,7 @@ class PkSwitchKernel : public PairSchedule {
   /// What M must divide by.
   [[nodiscard]] virtual std::int64_t rows_divide_by() const = 0;
 
+  [[nodiscard]] std::int64_t sms_left_free(const Knobs& knobs, const Site&) const override;
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override;
   [[nodiscard]] std::vector<Transfer> moves(const FusedView& view, const Knobs& knobs,

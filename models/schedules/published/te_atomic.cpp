@@ -45,6 +45,9 @@ class TeAtomic final : public PairSchedule {
   std::vector<CollectiveOp> fuses() const override {
     return {CollectiveOp::all_gather, CollectiveOp::reduce_scatter};
   }
+  std::int64_t sms_left_free(const Knobs& knobs, const Site&) const override {
+    return knobs.count("num_sm");
+  }
   void rules(const FusedView& view, const Knobs&, const Site& site, Rules& broken) const override {
     te_rules(view, site, broken);
     const DType type = view.work.x.element;

@@ -59,6 +59,9 @@ class TePipeline final : public PairSchedule {
 
  protected:
   std::vector<CollectiveOp> fuses() const override { return {CollectiveOp::reduce_scatter}; }
+  std::int64_t sms_left_free(const Knobs& knobs, const Site&) const override {
+    return margin(knobs);
+  }
 
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {

@@ -174,6 +174,10 @@ Knobs WithRing::normalised(const Boundary&, const Knobs& given, const Site&) con
   return knobs;
 }
 
+std::int64_t WithRing::sms_left_free(const Knobs& knobs, const Site&) const {
+  return knobs.count("set_sm_margin") == 1 ? knobs.count("num_sm") : 0;
+}
+
 std::vector<Transfer> WithRing::moves(const FusedView& view, const Knobs& knobs,
                                       const Site&) const {
   if (!view.gathers) return owner_transfers(view);
@@ -210,7 +214,7 @@ void WithRing::emit(const FusedView& view, const Knobs& knobs, std::string_view 
 Duration WithRing::compute_bound(const FusedView& view, const Knobs& knobs,
                                  const Site& site) const {
   const std::int64_t width = widest(view, knobs);
-  const std::int64_t margin = knobs.count("set_sm_margin") == 1 ? knobs.count("num_sm") : 0;
+  const std::int64_t margin = sms_left_free(knobs, site);
   return tile_work(view, rows_of_owner(view, 0).rows() * width, view.work.rank.n,
                    GemmLibrary::cublaslt, static_cast<int>(margin), site) *
          (view.collective.group / width);

@@ -17,6 +17,7 @@ class WithRing : public PairSchedule {
  protected:
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const final;
+  [[nodiscard]] std::int64_t sms_left_free(const Knobs& knobs, const Site& site) const final;
   [[nodiscard]] std::vector<Transfer> moves(const FusedView& view, const Knobs& knobs,
                                             const Site& site) const final;
   void emit(const FusedView& view, const Knobs& knobs, std::string_view label,

@@ -61,6 +61,9 @@ class TritonGemmRs final : public PairSchedule {
 
  protected:
   std::vector<CollectiveOp> fuses() const override { return {CollectiveOp::reduce_scatter}; }
+  std::int64_t sms_left_free(const Knobs& knobs, const Site& site) const override {
+    return margin(knobs, site);
+  }
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
     require_grid(site, broken);
