@@ -77,7 +77,7 @@ Verdict verdict_of(const LayoutPlan& layout) {
   for (const LayerPlan& layer : layout.layers) {
     for (const std::size_t index : layer.boundaries) {
       const ScheduleChoice& pick = layout.boundaries[index].pick;
-      const bool overlap = layer.picks_win && pick.schedule->overlaps(pick.knobs);
+      const bool overlap = layer.picks_win && layout.boundaries[index].overlaps;
       verdict.overlap = verdict.overlap || overlap;
       names.insert(layer.picks_win ? pick.schedule->info().name : std::string("serial"));
     }
@@ -91,8 +91,8 @@ Verdict verdict_of(const LayoutPlan& layout) {
 }
 
 Verdict verdict_of(const BoundaryPlan& pick) {
-  return {0, pick.pick.schedule->overlaps(pick.pick.knobs), pick.figures.schedule,
-          pick.serial.overlapped, pick.figures.figures.overlapped};
+  return {0, pick.overlaps, pick.figures.schedule, pick.serial.overlapped,
+          pick.figures.figures.overlapped};
 }
 
 class Walk {

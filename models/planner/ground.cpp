@@ -89,7 +89,7 @@ constexpr std::string_view kOverlapFamilies[] = {"chunked over NVLink, cuBLASLt"
 
 }  // namespace
 
-ErrorBand band_of(const Profile& profile, bool has_attention, bool overlaps) {
+ErrorBand band_of(const Profile& profile, bool has_attention, bool overlaps, DType products) {
   const auto among = [](const auto& families, const std::string& family) {
     return std::find(std::begin(families), std::end(families), family) != std::end(families);
   };
@@ -100,6 +100,10 @@ ErrorBand band_of(const Profile& profile, bool has_attention, bool overlaps) {
                       (overlaps && among(kOverlapFamilies, error.family)) ||
                       (has_attention && error.family.find("attention") != std::string::npos);
     if (part && error.p95 > band.fraction) band = {error.p95, error.source};
+  }
+  if (products != DType::bf16 && band.fraction > 0) {
+    band.source = {SourceKind::assumed,
+                   fmt::format("that of bf16: no product of {} was measured", name_of(products))};
   }
   return band;
 }

@@ -73,11 +73,19 @@ void PurposeIntervals::on(const sim::CommandSpan& span) {
   if (moves || gang) communication_.add(span.start, span.end);
 }
 
+bool PurposeIntervals::moves_bytes(const sim::TileRange& range) const {
+  const auto first = program_.traffic.begin() + range.traffic.first;
+  return std::any_of(first, first + range.traffic.count, [](const sim::Traffic& traffic) {
+    return traffic.on == sim::Traffic::On::route;
+  });
+}
+
 void PurposeIntervals::on(const sim::CohortSpan& span) {
   if (span.rank != rank_ || span.tiles_per_cta == 0) return;
   const sim::Purpose purpose = program_.roles.at(span.role).purpose;
   if (purpose == sim::Purpose::compute) compute_.add(span.start, span.end);
-  if (purpose == sim::Purpose::communication) communication_.add(span.start, span.end);
+  if (purpose == sim::Purpose::communication || moves_bytes(program_.ranges.at(span.range)))
+    communication_.add(span.start, span.end);
 }
 
 double PurposeIntervals::covered_ratio() const {

@@ -30,7 +30,8 @@ class IntervalSet {
 };
 
 /// Subscribes to a run and keeps one rank's intervals. Compute is time in which its CTAs work on tiles;
-/// communication is the life of its copies, messages, gang members and communication CTAs.
+/// communication is the life of its copies, messages, gang members, communication CTAs and tiles that are sent as they
+/// are made.
 class PurposeIntervals : public sim::RecordSink {
  public:
   PurposeIntervals(const sim::Program& program, sim::RankId rank)
@@ -44,6 +45,7 @@ class PurposeIntervals : public sim::RecordSink {
   [[nodiscard]] const IntervalSet& communication() const { return communication_; }
 
  private:
+  [[nodiscard]] bool moves_bytes(const sim::TileRange& range) const;
   [[nodiscard]] const sim::Command& command(const sim::CommandRef& ref) const;
   const sim::Program& program_;
   sim::RankId rank_;

@@ -42,6 +42,7 @@ class Searcher {
     BoundaryPlan result;
     result.boundary = boundary;
     result.pick = found.best.front().choice;
+    result.overlaps = found.best.front().overlaps;
     result.best = found.best;
     result.serial = found.serial.figures;
     result.count = found.count;
@@ -50,7 +51,7 @@ class Searcher {
     finish(result, site);
     std::optional<BoundaryFigures> rival;
     const std::optional<Candidate>& other = found.best_overlapping;
-    if (!result.pick.schedule->overlaps(result.pick.knobs) && other) {
+    if (!result.overlaps && other) {
       rival =
           BoundaryFigures{boundary.name, other->choice.schedule->info().name, other->choice.knobs,
                           evaluate(boundary, other->choice, site, effects_)};
@@ -70,9 +71,10 @@ class Searcher {
     BoundaryPlan result;
     result.boundary = boundary;
     result.pick = choice;
+    result.overlaps = choice.schedule->overlaps(boundary, choice.knobs, site);
     result.count = {1, 1, 0, 0};
     finish(result, site);
-    result.best = {{choice, result.figures.figures}};
+    result.best = {{choice, result.figures.figures, result.overlaps}};
     result.serial = yardsticks(boundary, site, effects_);
     result.serial.overlapped = result.serial.serial;
     result.reason = "as the scenario asks";
@@ -137,9 +139,7 @@ void check_ranks(const Ground& ground, int ranks, const std::string& pointer,
 }
 
 bool overlaps(const LayoutPlan& layout) {
-  return std::ranges::any_of(layout.boundaries, [](const BoundaryPlan& each) {
-    return each.pick.schedule->overlaps(each.pick.knobs);
-  });
+  return std::ranges::any_of(layout.boundaries, &BoundaryPlan::overlaps);
 }
 
 // ---- one boundary ------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   plan.count = planned.count;
   layout.step = planned.figures.figures.overlapped;
   layout.serial_step = planned.figures.figures.serial;
-  plan.band = band_of(ground.profile, false, overlaps(layout));
+  plan.band = band_of(ground.profile, false, overlaps(layout), wanted.format.element);
   plan.layouts.push_back(std::move(layout));
 }
 
@@ -363,7 +363,8 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
                                 ? a.step < b.step
                                 : a.tokens_per_second_per_gpu > b.tokens_per_second_per_gpu;
                    });
-  plan.band = band_of(ground.profile, true, std::ranges::any_of(plan.layouts, overlaps));
+  plan.band = band_of(ground.profile, true, std::ranges::any_of(plan.layouts, overlaps),
+                      wanted.work.formats.matmul_input.element);
 }
 
 }  // namespace

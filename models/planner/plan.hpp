@@ -30,6 +30,7 @@ namespace weft::model {
 struct BoundaryPlan {
   Boundary boundary;
   ScheduleChoice pick;
+  bool overlaps = false;         ///< whether the pick communicates anything while it computes
   BoundaryFigures figures;       ///< of the pick
   std::vector<Candidate> best;   ///< up to ten, best first
   Figures serial;                ///< of the unfused way

@@ -25,7 +25,9 @@ using config::StrictObject;
 
 // Bounds that no machine or model passes: beyond them a digit slipped.
 constexpr std::int64_t most_chunks = 1'000'000;
-constexpr std::int64_t most_extent = std::int64_t{1} << 31;
+// Rows and columns of a product, tokens of a step or a sequence: past the longest contexts and the widest layers there
+// are, and few enough that every tile of a plan is counted.
+constexpr std::int64_t most_extent = std::int64_t{1} << 24;
 constexpr int most_ranks = 65'536;
 
 // ---- pipeline ----------------------------------------------------------------------------------------------
@@ -52,6 +54,14 @@ Claim read_claim(StrictObject& object) {
   return claim;
 }
 
+// Whether all chunks one after the other take a time that can be told.
+bool fits_a_time(const PipelineScenario& pipeline) {
+  const PipelineInterference beside = pipeline.interference.value_or(PipelineInterference{});
+  const Int128 chunk = Int128{beside.compute.value_or(pipeline.compute).ps()} +
+                       beside.communication.value_or(pipeline.communication).ps();
+  return chunk * pipeline.chunks <= Duration::max().ps();
+}
+
 PipelineScenario read_pipeline(StrictObject& object) {
   PipelineScenario pipeline;
   pipeline.chunks = object.defaulted<std::int64_t>({"chunks", "how many chunks"}, 1,
@@ -75,6 +85,12 @@ PipelineScenario read_pipeline(StrictObject& object) {
             {"communication", "of one chunk, beside compute"}, at_least(pipeline.communication));
         return interference;
       });
+  if (!fits_a_time(pipeline)) {
+    object.error(std::string_view("compute"),
+                 fmt::format("{} chunks of it and their communication take longer than a time can "
+                             "be: 2^63 ps, 106 days",
+                             pipeline.chunks));
+  }
   pipeline.claim = object.optional_object(
       {"claim", "published figures to put to the test; never simulated"}, read_claim);
   return pipeline;

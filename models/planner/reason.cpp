@@ -50,7 +50,7 @@ std::string reason_for(const BoundarySearch& search, const Figures& pick,
                        const std::optional<BoundaryFigures>& rival) {
   const ScheduleChoice& choice = search.best.front().choice;
   const std::string& name = choice.schedule->info().name;
-  if (!choice.schedule->overlaps(choice.knobs)) {
+  if (!search.best.front().overlaps) {
     if (pick.communication_only == Duration()) return "nothing is communicated here";
     std::string text = "do not overlap: ";
     if (name != "serial") {

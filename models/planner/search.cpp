@@ -24,6 +24,7 @@ struct Point {
   ScheduleChoice choice;
   Duration bound;
   std::size_t order = 0;  // of the catalogue, serial first
+  bool overlaps = false;
 };
 
 // What simulating a point gave.
@@ -113,12 +114,13 @@ std::vector<Point> enumerate(const Boundary& boundary, const Site& site,
         continue;
       }
       ++result.count.space;
-      if (schedule->overlaps(each.normal)) ++result.overlapping;
+      const bool overlaps = schedule->overlaps(boundary, each.normal, site);
+      if (overlaps) ++result.overlapping;
       if (!seen.insert(std::move(each.text)).second) {
         ++result.count.equivalent;
         continue;
       }
-      points.push_back({{schedule, std::move(each.normal)}, {}, points.size()});
+      points.push_back({{schedule, std::move(each.normal)}, {}, points.size(), overlaps});
     }
   }
   if (bounded) {
@@ -197,9 +199,10 @@ BoundarySearch search(const Boundary& boundary, const Site& site, const sim::Eff
         if (result.deadlocks++ == 0) result.first_deadlock = outcomes[i].deadlock;
         continue;
       }
-      Candidate candidate{points[done + i].choice, std::move(*outcomes[i].figures)};
+      Candidate candidate{points[done + i].choice, std::move(*outcomes[i].figures),
+                          points[done + i].overlaps};
       if (done + i == 0) result.serial = candidate;
-      if (candidate.choice.schedule->overlaps(candidate.choice.knobs) &&
+      if (candidate.overlaps &&
           (!best_overlapping || std::pair(candidate.figures.overlapped, points[done + i].order) <
                                     std::pair(best_overlapping->candidate.figures.overlapped,
                                               best_overlapping->order))) {

@@ -49,7 +49,8 @@ struct SearchCount {
 /// A simulated point.
 struct Candidate {
   ScheduleChoice choice;
-  Figures figures;  ///< D and its modes
+  Figures figures;        ///< D and its modes
+  bool overlaps = false;  ///< whether anything is communicated while anything is computed
 };
 
 /// How many points a schedule's own predictor looked at, and how many of them were taken.

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schedules/beside.hpp"
 #include "models/schedules/chunks_by_rank.hpp"
 #include "models/schedules/fused.hpp"
 #include "models/schedules/registry.hpp"
@@ -34,11 +35,13 @@ class Chunked final : public Schedule {
         .order = "chunks of rows, sliced from every rank's part or taken peer by peer",
         .edges = "stream events between a compute and a communication stream",
         .resources = "copy engines, CTAs or the switch; products on the SMs that the margin leaves",
-        .buffers = "the gathered rows, or slots of partials where copy engines bring them"};
+        .buffers = "the gathered rows, slots of partials, or what the switch or an exchange reads"};
     return info;
   }
 
-  bool overlaps(const Knobs& knobs) const override { return knobs.count("chunks") > 1; }
+  bool overlaps(const Boundary& boundary, const Knobs& knobs, const Site&) const override {
+    return chunks_overlap(knobs) || has_independent_work(boundary);
+  }
 
   std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
                                     const Site& site) const override {
@@ -171,6 +174,10 @@ class Chunked final : public Schedule {
       }
     }
     return all;
+  }
+
+  Bytes buffer_bytes(const Boundary& boundary, const Knobs&, const Site&) const override {
+    return chunk_buffers(FusedView(boundary, *fused_pair(boundary)));
   }
 
   void expand(const Boundary& boundary, const Knobs& knobs, const Site&,

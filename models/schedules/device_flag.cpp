@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schedules/beside.hpp"
 #include "models/schedules/flag_program.hpp"
 #include "models/schedules/fused.hpp"
 #include "models/schedules/published/nccl_carrier.hpp"
@@ -39,39 +40,28 @@ class DeviceFlag final : public Schedule {
         .order = "tiles in the order of the chunks",
         .edges = "a device flag a chunk, stream memory operations for copy engines",
         .resources = "one persistent product; copy engines, CTAs or the switch",
-        .buffers = "the gathered rows or slots of partials, and a flag a chunk"};
+        .buffers =
+            "the gathered rows, slots of partials, or what the switch or copies of an exchange "
+            "read; a flag a chunk"};
     return info;
+  }
+
+  bool overlaps(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
+    return chunks_overlap(knobs) || has_independent_work(boundary) ||
+           stores_tiles(FusedView(boundary, *fused_pair(boundary)), knobs, site);
   }
 
   std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
                                     const Site& site) const override {
-    std::vector<std::string> refusals = fused_refusals(boundary, site, knobs);
+    std::vector<std::string> refusals = flag_refusals(boundary, knobs, site);
     const auto pair = fused_pair(boundary);
     if (!pair) return refusals;
     const FusedView view(boundary, *pair);
-    const Transport transport = transport_of(knobs);
-    const bool exchanged = view.collective.op == CollectiveOp::all_to_all;
-    if (architecture_number(site) < first_shipped) {
-      refusals.push_back(fmt::format("the shipped kernels are for sm_{} on, and this is {}",
-                                     first_shipped, site.profile.gpu.architecture));
-    }
-    if (site.group.nodes > 1 && transport == Transport::sm) {
-      refusals.push_back(fmt::format(
-          "flags and stores reach only peers of one node; the ranks are on {}", site.group.nodes));
-    }
-    if (transport == Transport::fabric_switch && order_of(knobs) == ChunkOrder::rotated) {
-      refusals.push_back("a switch serves all ranks at once: there is nothing to rotate");
-    }
-    if (exchanged && order_of(knobs) == ChunkOrder::rotated) {
+    for (const DType type : {view.work.x.element, view.work.y.element}) {
+      if (type == DType::bf16) continue;
       refusals.push_back(
-          "an all-to-all sends a part of every row to everybody: there is nothing to rotate");
-    }
-    if (!view.gathers && transport != Transport::copy_engine && !exchanged &&
-        knobs.count("ctas") > knobs.count("margin")) {
-      refusals.push_back(fmt::format(
-          "{} communication CTAs wait for tiles of a product that leaves them {} SMs: the "
-          "margin must hold them all, or each may wait for the other's place",
-          knobs.count("ctas"), knobs.count("margin")));
+          fmt::format("the shipped kernels multiply bf16, and this is {}", name_of(type)));
+      break;
     }
     return refusals;
   }
@@ -88,8 +78,7 @@ class DeviceFlag final : public Schedule {
                         cost.kernel.cluster_m * cost.kernel.cluster_n);
     };
     Knobs result = knobs;
-    const bool stores =
-        !view.gathers && transport_of(knobs) == Transport::sm && site.running() == site.ranks();
+    const bool stores = stores_tiles(view, knobs, site);
     if (stores ? !stores_keep_pace(view, knobs, site) : !pace_binds(knobs, site))
       result.set("pace", "95%");
     // Tiles that are exchanged are added by nobody.
@@ -137,6 +126,14 @@ class DeviceFlag final : public Schedule {
     return all;
   }
 
+  Bytes buffer_bytes(const Boundary& boundary, const Knobs& knobs,
+                     const Site& site) const override {
+    const FusedView view(boundary, *fused_pair(boundary));
+    // Tiles that are exchanged go to their places in the results.
+    const bool in_place = stores_tiles(view, knobs, site) && !view.reduces();
+    return in_place ? Bytes() : chunk_buffers(view);
+  }
+
   void expand(const Boundary& boundary, const Knobs& knobs, const Site&,
               LayerProgram& program) const override {
     const FusedPair pair = *fused_pair(boundary);
@@ -151,4 +148,38 @@ class DeviceFlag final : public Schedule {
 const Registration device_flag_registration(std::make_unique<DeviceFlag>());
 
 }  // namespace
+
+std::vector<std::string> flag_refusals(const Boundary& boundary, const Knobs& knobs,
+                                       const Site& site) {
+  std::vector<std::string> refusals = fused_refusals(boundary, site, knobs);
+  const auto pair = fused_pair(boundary);
+  if (!pair) return refusals;
+  const FusedView view(boundary, *pair);
+  const Transport transport = transport_of(knobs);
+  const bool exchanged = view.collective.op == CollectiveOp::all_to_all;
+  if (architecture_number(site) < first_shipped) {
+    refusals.push_back(fmt::format("the shipped kernels are for sm_{} on, and this is {}",
+                                   first_shipped, site.profile.gpu.architecture));
+  }
+  if (site.group.nodes > 1 && transport == Transport::sm) {
+    refusals.push_back(fmt::format(
+        "flags and stores reach only peers of one node; the ranks are on {}", site.group.nodes));
+  }
+  if (transport == Transport::fabric_switch && order_of(knobs) == ChunkOrder::rotated) {
+    refusals.push_back("a switch serves all ranks at once: there is nothing to rotate");
+  }
+  if (exchanged && order_of(knobs) == ChunkOrder::rotated) {
+    refusals.push_back(
+        "an all-to-all sends a part of every row to everybody: there is nothing to rotate");
+  }
+  if (!view.gathers && transport != Transport::copy_engine && !exchanged &&
+      knobs.count("ctas") > knobs.count("margin")) {
+    refusals.push_back(fmt::format(
+        "{} communication CTAs wait for tiles of a product that leaves them {} SMs: the "
+        "margin must hold them all, or each may wait for the other's place",
+        knobs.count("ctas"), knobs.count("margin")));
+  }
+  return refusals;
+}
+
 }  // namespace weft::model

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "models/schedules/flag_program.hpp"
+#include "models/schedules/store_program.hpp"
 #include "models/schedules/tile_walk.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
@@ -31,9 +32,8 @@ ChunkWork work_of(const FusedView& view, const ChunkPlan& plan, int chunk) {
   return work;
 }
 
-// Tiles of a reduction go to their owners by themselves where all ranks run: no mover but the port bounds them.
-bool stores_tiles(const FusedView& view, const Knobs& knobs, const Site& site) {
-  return !view.gathers && transport_of(knobs) == Transport::sm && site.running() == site.ranks();
+Duration at_port(Bytes bytes, Bandwidth port) {
+  return port == Bandwidth() ? Duration() : bytes / port;
 }
 
 // What one rank's movers take for these bytes: engines one after the other, CTAs at their common rate. Through a
@@ -42,12 +42,13 @@ bool stores_tiles(const FusedView& view, const Knobs& knobs, const Site& site) {
 Duration move_time(const FusedView& view, const ChunkPlan& plan, int chunk, const Knobs& knobs,
                    const Site& site) {
   const Bytes moved = work_of(view, plan, chunk).moved;
-  switch (stores_tiles(view, knobs, site) ? Transport::fabric_switch : transport_of(knobs)) {
+  // No mover but the port bounds tiles that go by themselves.
+  if (stores_tiles(view, knobs, site)) return at_port(moved, site.fabric.gpu_per_direction);
+  switch (transport_of(knobs)) {
     case Transport::copy_engine:
       return copies_bound(view, plan.pieces(0, chunk), 0, site);
     case Transport::fabric_switch:
-      return site.fabric.gpu_per_direction == Bandwidth() ? Duration()
-                                                          : moved / site.fabric.gpu_per_direction;
+      return at_port(moved, site.fabric.port(CollectiveAlgorithm::nvls));
     case Transport::sm:
     case Transport::nic:
       break;

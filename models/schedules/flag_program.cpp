@@ -422,9 +422,7 @@ class FlagProgram {
 
 void emit_flag_program(const FusedView& view, const Knobs& knobs, std::string_view label,
                        LayerProgram& program) {
-  const bool stores =
-      !view.gathers && transport_of(knobs) == Transport::sm && program.running() == program.ranks();
-  if (stores)
+  if (stores_tiles(view, knobs, program.site()))
     emit_store_program(view, knobs, label, program);
   else
     FlagProgram(view, knobs, label, program).emit();

@@ -55,8 +55,11 @@ class Schedule {
                                                           const Knobs& knobs,
                                                           const Site& site) const = 0;
 
-  /// Whether a boundary's products and collectives can run at one time; if not, this is how not to overlap.
-  [[nodiscard]] virtual bool overlaps(const Knobs&) const { return true; }
+  /// Whether anything of a boundary can be communicated while anything of it is computed; if not, this is how not to
+  /// overlap. Needs legal knobs.
+  [[nodiscard]] virtual bool overlaps(const Boundary&, const Knobs&, const Site&) const {
+    return true;
+  }
 
   /// What is moved, for each collective of the boundary in turn. Needs legal knobs.
   [[nodiscard]] virtual std::vector<std::vector<Transfer>> transfers(const Boundary& boundary,

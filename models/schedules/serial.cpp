@@ -38,7 +38,7 @@ class Serial final : public Schedule {
     return info;
   }
 
-  bool overlaps(const Knobs&) const override { return false; }
+  bool overlaps(const Boundary&, const Knobs&, const Site&) const override { return false; }
 
   std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
                                     const Site& site) const override {

@@ -270,6 +270,10 @@ class StoreProgram {
 
 }  // namespace
 
+bool stores_tiles(const FusedView& view, const Knobs& knobs, const Site& site) {
+  return !view.gathers && transport_of(knobs) == Transport::sm && site.running() == site.ranks();
+}
+
 Duration paced_tile(const FusedView& view, const GemmCost& cost, const Knobs& knobs,
                     const Site& site) {
   const auto pace = pace_of(site);

@@ -9,6 +9,9 @@
 
 namespace weft::model {
 
+/// Whether tiles go to their owners by themselves: reductions and exchanges by SMs, between ranks that all run.
+[[nodiscard]] bool stores_tiles(const FusedView& view, const Knobs& knobs, const Site& site);
+
 /// Appends one reduction or exchange by stores of tiles, between ranks that all run.
 void emit_store_program(const FusedView& view, const Knobs& knobs, std::string_view label,
                         LayerProgram& program);

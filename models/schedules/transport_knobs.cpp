@@ -56,6 +56,10 @@ ChunkOrder order_of(const Knobs& knobs) {
   return knobs.text("order") == "rotated" ? ChunkOrder::rotated : ChunkOrder::sliced;
 }
 
+bool chunks_overlap(const Knobs& knobs) {
+  return knobs.count("chunks") > 1 || order_of(knobs) == ChunkOrder::rotated;
+}
+
 Knobs without_sm_knobs(Knobs knobs) {
   for (const KnobSpec& spec : transport_knobs()) {
     if (spec.name == "ctas" || spec.name == "pace" || spec.name == "margin")
@@ -93,7 +97,7 @@ Bandwidth communication_rate(const Knobs& knobs, const Site& site) {
 }
 
 CollectiveCost paced(CollectiveCost cost, const Site& site) {
-  const std::int64_t port = site.fabric.gpu_per_direction.bytes_per_second();
+  const std::int64_t port = site.fabric.port(cost.algorithm).bytes_per_second();
   const std::int64_t busiest = std::max(cost.per_byte.egress, cost.per_byte.ingress);
   if (busiest == 0 || port == 0) return cost;
   const Bandwidth most = Bandwidth::from_bytes_per_second(

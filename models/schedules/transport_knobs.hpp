@@ -24,6 +24,9 @@ inline constexpr std::int64_t default_ctas = 16;
 [[nodiscard]] Transport transport_of(const Knobs& knobs);
 [[nodiscard]] ChunkOrder order_of(const Knobs& knobs);
 
+/// Whether a part of the rows is computed while another is moved: there are several, or a rank's own go apart.
+[[nodiscard]] bool chunks_overlap(const Knobs& knobs);
+
 /// Knobs of a transport that holds no SM set back to what they do not change: CTAs, pace and margin.
 [[nodiscard]] Knobs without_sm_knobs(Knobs knobs);
 

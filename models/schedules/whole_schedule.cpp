@@ -35,6 +35,7 @@ std::vector<std::string> WholeSchedule::refusals(const Boundary& boundary, const
     std::string why;
     if (!carry(collective, knobs, site, why)) broken.push_back(why);
   }
+  require_sms(broken, site, margin(knobs));
   require(broken, any, "nothing is communicated here: there is no peer to talk to");
   if (broken.empty()) rules(boundary, knobs, site, broken);
   return broken;
@@ -66,7 +67,7 @@ Bytes WholeSchedule::buffer_bytes(const Boundary& boundary, const Knobs&, const 
 
 void WholeSchedule::expand(const Boundary& boundary, const Knobs& knobs, const Site&,
                            LayerProgram& program) const {
-  const bool one_stream = !overlaps(knobs);
+  const bool one_stream = !overlaps(boundary, knobs, program.site());
   Beside how;
   how.one_stream = one_stream;
   how.resident_first = resident_first(knobs);

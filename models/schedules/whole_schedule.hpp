@@ -22,7 +22,9 @@ class WholeSchedule : public Schedule {
                                                              const Knobs& knobs,
                                                              const Site& site) const final;
   /// By default nothing stands beside the collectives: one stream.
-  [[nodiscard]] bool overlaps(const Knobs&) const override { return false; }
+  [[nodiscard]] bool overlaps(const Boundary&, const Knobs&, const Site&) const override {
+    return false;
+  }
   void expand(const Boundary& boundary, const Knobs& knobs, const Site& site,
               LayerProgram& program) const override;
   /// By default the messages, in memory that peers see.

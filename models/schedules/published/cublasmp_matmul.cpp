@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schedules/flag_program.hpp"
 #include "models/schedules/fused.hpp"
 #include "models/schedules/pair_schedule.hpp"
 #include "models/schedules/published/nccl_carrier.hpp"
@@ -60,7 +61,10 @@ class CublasMpMatmul final : public Schedule {
 
   const ScheduleInfo& info() const override { return info_; }
 
-  bool overlaps(const Knobs& knobs) const override { return knobs.text("algo") != "no_overlap"; }
+  bool overlaps(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
+    const Run run = run_of(knobs, site);
+    return run.schedule->overlaps(boundary, run.knobs, site);
+  }
   std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
                                     const Site& site) const override {
     const auto pair = fused_pair(boundary);
@@ -82,7 +86,9 @@ class CublasMpMatmul final : public Schedule {
     if (multicast && !site.fabric.switch_reduces)
       return {"multicast needs a switch that multicasts and reduces, and these ranks have none"};
     const Run run = run_of(knobs, site);
-    return run.schedule->refusals(boundary, run.knobs, site);
+    return knobs.text("algo").starts_with("atomic")
+               ? flag_refusals(boundary, run.knobs, site)
+               : run.schedule->refusals(boundary, run.knobs, site);
   }
   std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs& knobs,
                                                const Site& site) const override {

@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include "models/cost/flashoverlap_predictor.hpp"
+#include "models/schedules/beside.hpp"
 #include "models/schedules/flagged_product.hpp"
 #include "models/schedules/pair_schedule.hpp"
 #include "models/schedules/published/nccl_carrier.hpp"
@@ -76,6 +77,11 @@ class FlashOverlap final : public PairSchedule {
     return info;
   }
 
+  bool overlaps(const Boundary& boundary, const Knobs& knobs, const Site& site) const override {
+    const FusedView view(boundary, *fused_pair(boundary));
+    return has_independent_work(boundary) || tiles_of_groups(view, knobs, site).size() > 1;
+  }
+
   std::optional<Nomination> nominate(const Boundary& boundary, const Site& site) const override {
     const Knobs knobs(info().knobs);
     if (!refusals(boundary, knobs, site).empty()) return std::nullopt;
@@ -105,6 +111,7 @@ class FlashOverlap final : public PairSchedule {
     return {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter};
   }
   bool addresses_peers() const override { return false; }
+  std::int64_t sms_left_free(const Knobs&, const Site&) const override { return budgeted_sms; }
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
     const int number = architecture_number(site);

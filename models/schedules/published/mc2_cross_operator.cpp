@@ -39,7 +39,7 @@ class Mc2CrossOperator final : public WholeSchedule {
   bool runs_on(std::string_view architecture) const override {
     return architecture.starts_with("ascend");
   }
-  bool overlaps(const Knobs&) const override { return true; }
+  bool overlaps(const Boundary&, const Knobs&, const Site&) const override { return true; }
   void rules(const Boundary& boundary, const Knobs&, const Site&, Rules& broken) const override {
     require(broken, has_independent_work(boundary),
             "a cross-operator form overlaps independent operators, and here each makes or needs "

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/schedules/beside.hpp"
 #include "models/schedules/graph_writer.hpp"
 #include "models/schedules/pair_schedule.hpp"
 #include "models/schedules/registry.hpp"
@@ -44,6 +45,11 @@ class Mc2Matmul final : public PairSchedule {
                   "gatherIndex 0"}};
   }
   const ScheduleInfo& info() const override { return info_; }
+
+  bool overlaps(const Boundary& boundary, const Knobs& knobs, const Site&) const override {
+    return knobs.count("turns") > 1 || has_independent_work(boundary) ||
+           FusedView(boundary, *fused_pair(boundary)).gathers;
+  }
 
  protected:
   std::vector<CollectiveOp> fuses() const override { return {op_}; }

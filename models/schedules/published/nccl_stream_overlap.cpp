@@ -34,7 +34,7 @@ class NcclStreamOverlap final : public NcclWhole {
   }
 
  protected:
-  bool overlaps(const Knobs&) const override { return true; }
+  bool overlaps(const Boundary&, const Knobs&, const Site&) const override { return true; }
   void rules(const Boundary& boundary, const Knobs&, const Site&, Rules& broken) const override {
     require(
         broken, has_independent_work(boundary),

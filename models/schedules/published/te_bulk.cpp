@@ -53,7 +53,7 @@ class TeBulk final : public WholeSchedule {
   }
 
  protected:
-  bool overlaps(const Knobs&) const override { return true; }
+  bool overlaps(const Boundary&, const Knobs&, const Site&) const override { return true; }
   bool resident_first(const Knobs& knobs) const override {
     return knobs.count("launch_completion_event") == 1;
   }

@@ -75,6 +75,10 @@ TEST(BadScenario, PipelinesSayWhatIsWrong) {
            "configs/scenarios/s.json:2:2: /pipeline/chunks: 0 is out of range (1 to 1000000)\n"
            "configs/scenarios/s.json:2:15: /pipeline/compute: \"-1 ms\" is negative (a duration is "
            "zero or more)"},
+          {"longer than a time can be",
+           pipeline("\"chunks\": 1000, \"compute\": \"5000 s\", \"communication\": \"5000 s\""),
+           "configs/scenarios/s.json:2:18: /pipeline/compute: 1000 chunks of it and their "
+           "communication take longer than a time can be: 2^63 ps, 106 days"},
       },
       scenario_error);
 }
@@ -125,8 +129,8 @@ TEST(BadScenario, BoundariesSayWhatIsWrong) {
            "configs/scenarios/s.json:2:1: /boundary/operator: unknown name \"ag_gem\" (did you "
            "mean \"ag_gemm\"? one "
            "of ag_gemm, gemm_rs, gemm_ar, gemm_a2a)\n"
-           "configs/scenarios/s.json:3:1: /boundary/M: 0 is out of range (1 to 2147483648)\n"
-           "configs/scenarios/s.json:4:1: /boundary/N: -5 is out of range (1 to 2147483648)\n"
+           "configs/scenarios/s.json:3:1: /boundary/M: 0 is out of range (1 to 16777216)\n"
+           "configs/scenarios/s.json:4:1: /boundary/N: -5 is out of range (1 to 16777216)\n"
            "configs/scenarios/s.json:5:1: /boundary/K: expected an integer, not 1.5\n"
            "configs/scenarios/s.json:6:1: /boundary/ranks: 0 is out of range (1 to 65536)\n"
            "configs/scenarios/s.json:7:1: /boundary/machine: no file \"nowhere.json\" (looked for "
@@ -177,7 +181,7 @@ TEST(BadScenario, ModelsSayWhatIsWrong) {
            "configs/scenarios/s.json:3:1: /model/phase: unknown name \"decod\" (did you mean "
            "\"decode\"? one of "
            "prefill, decode, forward, backward)\n"
-           "configs/scenarios/s.json:4:1: /model/tokens: 0 is out of range (1 to 2147483648)\n"
+           "configs/scenarios/s.json:4:1: /model/tokens: 0 is out of range (1 to 16777216)\n"
            "configs/scenarios/s.json:5:1: /model/layout: \"tp=x\" is no part of a layout (search, "
            "tp=8, tp=8 sp, "
            "tp=16 sp scattered)\n"

@@ -9,7 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/planner/ground.hpp"
 #include "models/schedules/registry.hpp"
+#include "tests/models/schedules/sites.hpp"
 
 namespace weft::model {
 namespace {
@@ -27,9 +29,9 @@ ScheduleChoice choice(const std::string& name,
   return {schedule, knobs};
 }
 
-BoundarySearch found(const ScheduleChoice& best) {
+BoundarySearch found(const ScheduleChoice& best, bool overlaps = false) {
   BoundarySearch search;
-  search.best.push_back({best, {}});
+  search.best.push_back({best, {}, overlaps});
   return search;
 }
 
@@ -79,7 +81,7 @@ TEST(Reason, OverlapSaysWhatItSavesAndHides) {
   Figures pick = figures(120_us);
   pick.schedule_compute_only = 105_us;
   const std::string text =
-      reason_for(found(choice("chunked", {{"chunks", 4}})), pick, std::nullopt);
+      reason_for(found(choice("chunked", {{"chunks", 4}}), true), pick, std::nullopt);
   EXPECT_THAT(text, HasSubstr("overlap: chunked with 4 chunks"));
   EXPECT_THAT(text, HasSubstr("saves 40 us of 160 us (25.0 %)"));
   EXPECT_THAT(text, HasSubstr("its own kernels lose 5.0 %"));
@@ -90,29 +92,58 @@ TEST(Reason, WhatFasterKernelsSaveIsNotCalledOverlap) {
   Figures pick = figures(90_us);
   pick.schedule_communication_only = 30_us;
   const ScheduleChoice chunked = choice("chunked", {{"chunks", 4}});
-  EXPECT_THAT(reason_for(found(chunked), pick, std::nullopt),
+  EXPECT_THAT(reason_for(found(chunked, true), pick, std::nullopt),
               HasSubstr("30 us of that come from faster kernels and transport"));
-  EXPECT_THAT(reason_for(found(chunked), pick, std::nullopt), Not(HasSubstr("check that")));
+  EXPECT_THAT(reason_for(found(chunked, true), pick, std::nullopt), Not(HasSubstr("check that")));
   pick.schedule_communication_only = 15_us;
-  EXPECT_THAT(reason_for(found(chunked), pick, std::nullopt),
+  EXPECT_THAT(reason_for(found(chunked, true), pick, std::nullopt),
               HasSubstr("takes 60 us and this 15 us"));
 }
 
-// One chunk is the whole: nothing runs beside it.
-TEST(Reason, OneChunkDoesNotOverlap) {
-  for (const auto& [name, overlaps] :
-       std::vector<std::pair<std::string, bool>>{{"serial", false},
-                                                 {"nccl.serial", false},
-                                                 {"torch.symm_mem_all_reduce", false},
-                                                 {"nccl.stream_overlap", true},
-                                                 {"device_flag", true}}) {
-    const ScheduleChoice each = choice(name);
-    EXPECT_EQ(each.schedule->overlaps(each.knobs), overlaps) << name;
+// One chunk is the whole and nothing runs beside it, but for a rank's own rows and tiles that go as they are made.
+TEST(Schedule, OfOneChunkOverlapsWhereItsPartsGoApart) {
+  const Site site = test_site("h200x8.json", 2);
+  struct Case {
+    const char* schedule;
+    BoundaryKind kind;
+    std::int64_t chunks;
+    const char* transport;
+    const char* order;
+    bool overlaps;
+  };
+  for (const Case& each : std::vector<Case>{
+           {"chunked", BoundaryKind::ag_gemm, 1, "sm", "sliced", false},
+           {"chunked", BoundaryKind::ag_gemm, 2, "sm", "sliced", true},
+           {"chunked", BoundaryKind::ag_gemm, 1, "copy_engine", "rotated", true},
+           {"chunked", BoundaryKind::gemm_rs, 1, "sm", "sliced", false},
+           {"device_flag", BoundaryKind::ag_gemm, 1, "copy_engine", "sliced", false},
+           {"device_flag", BoundaryKind::ag_gemm, 1, "sm", "sliced", false},
+           {"device_flag", BoundaryKind::ag_gemm, 1, "sm", "rotated", true},
+           {"device_flag", BoundaryKind::gemm_rs, 1, "copy_engine", "sliced", false},
+           {"device_flag", BoundaryKind::gemm_rs, 1, "switch", "sliced", false},
+           {"device_flag", BoundaryKind::gemm_rs, 1, "sm", "sliced", true},
+           {"device_flag", BoundaryKind::gemm_a2a, 1, "sm", "sliced", true},
+       }) {
+    const Boundary boundary = make_boundary(each.kind, {4096, 4096, 4096}, {}, 2);
+    ScheduleChoice one = choice(each.schedule, {{"chunks", each.chunks}, {"margin", 16}});
+    one.knobs.set("transport", std::string(each.transport));
+    one.knobs.set("order", std::string(each.order));
+    SCOPED_TRACE(boundary.name + " " + each.schedule + " " + one.knobs.to_text());
+    EXPECT_THAT(one.schedule->refusals(boundary, one.knobs, site), testing::IsEmpty());
+    EXPECT_EQ(one.schedule->overlaps(boundary, one.knobs, site), each.overlaps);
+    EXPECT_EQ(evaluate(boundary, one, site, {}).covered_ratio > 0, each.overlaps);
   }
-  for (const std::int64_t chunks : {1, 2}) {
-    const ScheduleChoice each = choice("chunked", {{"chunks", chunks}});
-    EXPECT_EQ(each.schedule->overlaps(each.knobs), chunks > 1);
-  }
+}
+
+// Products of another type than those that were measured: the band is theirs, and says so.
+TEST(ErrorBand, OfATypeThatWasNotMeasuredIsAssumed) {
+  const Site site = test_site("h200x8.json", 2);
+  const ErrorBand bf16 = band_of(site.profile, false, true);
+  EXPECT_NE(bf16.source.kind, SourceKind::assumed);
+  const ErrorBand fp8 = band_of(site.profile, false, true, DType::fp8_e4m3);
+  EXPECT_EQ(fp8.fraction, bf16.fraction);
+  EXPECT_EQ(fp8.source.kind, SourceKind::assumed);
+  EXPECT_THAT(fp8.source.reference, HasSubstr("no product of fp8_e4m3 was measured"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules between nodes: counterparts by NIC, peers inside a node by copy engine or store, sums in the network.
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -52,6 +53,28 @@ std::vector<sim::Message> messages_of(const sim::Program& program) {
     }
   }
   return messages;
+}
+
+// NICs of any rate, also beyond what the PCIe links that they hang on carry.
+TEST(BetweenNodes, NothingIsFasterOverSlowerNics) {
+  topology::MachineSpec machine = test_machine("h200x8x2.json");
+  std::map<std::string, Duration> slower;
+  for (const std::int64_t rate : {10, 40, 50, 52, 55, 60, 64, 100}) {
+    machine.spine.links.front().bandwidth_per_direction.value =
+        Bandwidth::from_bytes_per_second(rate * 1'000'000'000);
+    const Site site = test_site(machine, 16);
+    for (const BoundaryKind kind : every_boundary_kind) {
+      const Boundary boundary = make_boundary(kind, {4096, 4096, 1024}, {}, 16);
+      for (const char* name : {"serial", "chunked"}) {
+        ScheduleChoice choice = choice_of(name);
+        if (choice.knobs.has("transport")) choice.knobs.set("transport", std::string("sm"));
+        const Duration time = overlapped_only(boundary, choice, site, {}).overlapped;
+        const auto [known, fresh] = slower.emplace(boundary.name + " " + name, time);
+        EXPECT_LE(time, known->second) << known->first << " at " << rate << " GB/s";
+        known->second = time;
+      }
+    }
+  }
 }
 
 // Every legal schedule delivers between nodes, too, and ends.

@@ -292,5 +292,78 @@ TEST(EverySchedule, IllegalKnobsAreRefusedWithTheRule) {
   }
 }
 
+// What cannot overlap is how not to overlap: nothing is computed while anything is on its way.
+TEST(EverySchedule, ThatDoesNotOverlapCoversNothing) {
+  each_point([](const Schedule& schedule, const Knobs& knobs, const Case& each) {
+    if (schedule.overlaps(each.boundary, knobs, each.site)) return;
+    const sim::Program program = boundary_program(each.boundary, {&schedule, knobs}, each.site);
+    EXPECT_EQ(covered_ratio(each.site.built.machine, program, {}), 0);
+  });
+}
+
+// Devices with any number of SMs, in GPCs of any size: a schedule says what it lacks, or runs.
+TEST(EverySchedule, RefusesOrRunsOnAnyNumberOfSms) {
+  topology::MachineSpec machine = test_machine("h200x8.json");
+  for (const std::vector<std::int64_t>& gpcs :
+       std::vector<std::vector<std::int64_t>>{{1}, {1, 1, 1}, {10, 10}, {17}, {16, 16}}) {
+    machine.device.sms_per_gpc.value = gpcs;
+    const Site site = test_site(machine, 8);
+    for (const Boundary& boundary : example_boundaries({2048, 512, 512}, 8)) {
+      for (const Schedule* schedule : all_schedules()) {
+        for (const Knobs& knobs : combinations(schedule->info().knobs, false)) {
+          SCOPED_TRACE(boundary.name + " on " + std::to_string(gpcs.front()) +
+                       " SMs a GPC: " + schedule->info().name + " " + knobs.to_text());
+          if (!schedule->refusals(boundary, knobs, site).empty()) continue;
+          const Knobs normal = schedule->normalised(boundary, knobs, site);
+          ASSERT_NO_THROW(overlapped_only(boundary, {schedule, normal}, site, {}));
+        }
+      }
+    }
+  }
+}
+
+// Links to the switch of any rate, beside a PCIe path that peers take where it is wider.
+TEST(EverySchedule, IsNoFasterOverSlowerLinks) {
+  topology::MachineSpec machine = test_machine("h200x8.json");
+  std::map<std::string, Duration> slower;
+  for (const std::int64_t rate : {1, 10, 50, 100, 450}) {
+    machine.node.links.front().bandwidth_per_direction.value =
+        Bandwidth::from_bytes_per_second(rate * 1'000'000'000);
+    const Site site = test_site(machine, 8);
+    for (const BoundaryKind kind : every_boundary_kind) {
+      const Boundary boundary = make_boundary(kind, {2048, 2048, 512}, {}, 8);
+      for (const Schedule* schedule : all_schedules()) {
+        for (const Knobs& knobs : combinations(schedule->info().knobs, false)) {
+          if (!schedule->refusals(boundary, knobs, site).empty()) continue;
+          const std::string name =
+              boundary.name + " " + schedule->info().name + " " + knobs.to_text();
+          const Duration time = overlapped_only(boundary, {schedule, knobs}, site, {}).overlapped;
+          const auto [known, fresh] = slower.emplace(name, time);
+          EXPECT_LE(time, known->second) << name << " at " << rate << " GB/s";
+          known->second = time;
+        }
+      }
+    }
+  }
+}
+
+// The switch adds and multicasts what its own links bring, whatever other way peers have to each other.
+TEST(InNetworkReduction, IsBoundByTheLinksThatItPasses) {
+  topology::MachineSpec machine = test_machine("h200x8.json");
+  for (const std::int64_t rate : {1, 10, 50}) {
+    const Bandwidth link = Bandwidth::from_bytes_per_second(rate * 1'000'000'000);
+    machine.node.links.front().bandwidth_per_direction.value = link;
+    const Site site = test_site(machine, 8);
+    EXPECT_GT(site.fabric.gpu_per_direction, link);
+    const CollectiveProblem problem = CollectiveProblem::in_node(CollectiveOp::all_reduce, 8);
+    const Bytes message = Bytes::from(1 << 26);
+    const auto library = site.prices->library(problem, message, CollectiveAlgorithm::nvls);
+    const auto direct = site.prices->direct(problem, Transport::fabric_switch, 16);
+    ASSERT_TRUE(library && direct);
+    EXPECT_GE(library->time(message), message / link);
+    EXPECT_GE(direct->time(message), message / link);
+  }
+}
+
 }  // namespace
 }  // namespace weft::model

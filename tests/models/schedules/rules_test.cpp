@@ -196,6 +196,13 @@ TEST(Rules, OfKernelsForOneKindOfNode) {
   const Boundary scatter = of(gemm_rs, {4096, 2048, 2048}, 8);
   const Boundary all = of(gemm_ar, {4096, 2048, 2048}, 8);
   expect({
+      {"device_flag",
+       {},
+       {},
+       of(gemm_rs, {4096, 2048, 2048}, 8, DType::fp8_e4m3),
+       "the shipped kernels multiply bf16, and this is fp8_e4m3",
+       scatter,
+       {}},
       {"parallelkittens.ag_gemm",
        {},
        {},
