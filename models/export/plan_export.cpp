@@ -137,6 +137,7 @@ std::optional<std::string> nccl_value(const std::string& variable, const KnobVal
 Exported nccl_environment(const Plan& plan, const LayoutPlan& layout) {
   Exported result;
   std::map<std::string, std::map<std::string, std::vector<std::string>>> variables;
+  bool wanted = false;
   for (const BoundaryPlan& boundary : layout.boundaries) {
     const Schedule* schedule = find_schedule(boundary.figures.schedule);
     if (schedule == nullptr) continue;
@@ -152,15 +153,16 @@ Exported nccl_environment(const Plan& plan, const LayoutPlan& layout) {
   std::vector<NcclSetting> settings;
   for (const auto& [name, values] : variables) {
     const std::string& value = values.begin()->first;
+    wanted = wanted || values.size() > 1 || !value.empty();
     if (values.size() > 1) {
       std::vector<std::string> wishes;
       for (const auto& [each, boundaries] : values) {
         wishes.push_back(fmt::format("{} for {}", each.empty() ? "NCCL's own choice" : each,
-                                     fmt::join(boundaries, " and ")));
+                                     fmt::join(boundaries, ", ")));
       }
       result.remarks.push_back(
           fmt::format("{} is one for the whole process, and the picks want {}: not set", name,
-                      fmt::join(wishes, ", ")));
+                      fmt::join(wishes, " and ")));
     } else if (!value.empty()) {
       const std::vector<NcclFault> faults = faults_of({NcclSetting{name, value}});
       if (faults.empty()) {
@@ -170,7 +172,7 @@ Exported nccl_environment(const Plan& plan, const LayoutPlan& layout) {
       }
     }
   }
-  if (settings.empty()) result.remarks.emplace_back("no pick needs a setting of NCCL");
+  if (!wanted) result.remarks.emplace_back("no pick needs a setting of NCCL");
   result.text = to_nccl_environment(settings, header_of(plan));
   result.empty = settings.empty();
   return result;

@@ -47,7 +47,8 @@ TEST_F(Command, ExitsWithTwoOnWrongUsage) {
         "simulate configs/scenarios/pipeline-4x3ms-2ms.json --schedule serial",
         "simulate configs/scenarios/gemm-rs-chunked.json --knob chunks=5",
         "simulate configs/scenarios/gemm-rs-chunked.json --schedule chunkd",
-        "simulate configs/scenarios/gemm-rs-chunked.json --layout tp=8"}) {
+        "simulate configs/scenarios/gemm-rs-chunked.json --layout tp=8",
+        "machines --configs $T/nosuch"}) {
     const Ran ran = weft(arguments);
     EXPECT_EQ(ran.code, 2) << arguments;
     EXPECT_FALSE(ran.err.empty()) << arguments;

@@ -85,6 +85,23 @@ TEST_F(Command, ExportsWhatItReadsBack) {
   const Ran emitted = weft(std::string(kConfigs) + "plan $T/s.json --emit megatron=$T/args.sh");
   EXPECT_EQ(emitted.code, 0) << emitted.err;
   EXPECT_THAT(text_of(folder_ / "args.sh"), HasSubstr("# weft plan "));
+  // Arguments have no sizes: behind a job's own they read back.
+  const Ran alone = weft("import $T/args.sh");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("hidden_size is not among the arguments"));
+  const Ran job = shell(
+      "cat configs/imports/gpt-175b.job $T/args.sh > $T/both.job; $WEFT import $T/both.job "
+      "--configs configs --complete-from h200x8 -o $T/both.json");
+  EXPECT_EQ(job.code, 0) << job.err;
+  EXPECT_THAT(text_of(folder_ / "both.json"), HasSubstr("tp=2"));
+  // A boundary that names no schedule is run by those of the system.
+  write("free.json",
+        R"({"schema": "weft.scenario/1", "name": "free", "boundary": {"operator": "gemm_rs",
+            "M": 4096, "N": 8192, "K": 8192, "ranks": 8, "machine": "machines/h200x8.json"}})");
+  const Ran flux = weft(std::string(kConfigs) + "export $T/free.json --to flux");
+  EXPECT_EQ(flux.code, 0) << flux.err;
+  EXPECT_THAT(flux.err, HasSubstr("chosen from what that system runs: serial, flux.ag_gemm"));
+  EXPECT_THAT(flux.out, HasSubstr("// gemm_rs: flux.gemm_rs"));
   // What sets nothing is no file of NCCL's settings.
   const Ran nothing = weft(std::string(kConfigs) + "plan $T/s.json --emit nccl-env=$T/env.sh");
   EXPECT_EQ(nothing.code, 1);

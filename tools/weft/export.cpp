@@ -80,18 +80,21 @@ ExitCode export_file(const ExportOptions& options, Context& context) {
   const std::string text = config::read_text(options.file, kLargestConfig);
   if (model::looks_like_tp_overlap(text)) return convert(text, options, format, context);
   model::Scenario scenario = load_scenario(options.file, options.pinned, context);
-  if (auto* whole = std::get_if<model::ModelScenario>(&scenario.what);
-      whole != nullptr && whole->schedules.empty()) {
-    whole->schedules = model::schedules_of(format);
-    if (!whole->schedules.empty()) {
-      context.err << fmt::format("note: chosen from what that system runs: {}\n",
-                                 fmt::join(whole->schedules, ", "));
-    }
-  }
   if (std::holds_alternative<model::PipelineScenario>(scenario.what)) {
     throw UsageError("a pipeline of given durations has no schedule to export");
   }
-  const model::Plan plan = run_plan(scenario, {}, context);
+  Planning planning;
+  auto* whole = std::get_if<model::ModelScenario>(&scenario.what);
+  const auto* boundary = std::get_if<model::BoundaryScenario>(&scenario.what);
+  if (whole != nullptr ? whole->schedules.empty() : !boundary->schedule) {
+    auto& schedules = whole != nullptr ? whole->schedules : planning.schedules;
+    schedules = model::schedules_of(format);
+    if (!schedules.empty()) {
+      context.err << fmt::format("note: chosen from what that system runs: {}\n",
+                                 fmt::join(schedules, ", "));
+    }
+  }
+  const model::Plan plan = run_plan(scenario, planning, context);
   if (plan.layouts.empty()) throw UsageError(fmt::format("{}: nothing fits", options.file));
   return emit_plan(plan, options.to, options.out, context) ? ExitCode::ok : ExitCode::failed;
 }

@@ -78,7 +78,8 @@ void describe(CLI::App& app, Arguments& a) {
   app.add_option("--color", a.colour, "auto (only on a terminal), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--configs", a.configs,
-                 "Folder to look files up in, after that of the file which names them");
+                 "Folder to look files up in, after that of the file which names them")
+      ->check(CLI::ExistingDirectory);
   CLI::App* simulate =
       app.add_subcommand("simulate", "Run one scenario and show its timeline and figures");
   simulate->add_option("scenario", a.simulate.scenario, "A weft.scenario/1 file")->required();

@@ -23,6 +23,7 @@ model::Plan run_plan(const model::Scenario& scenario, const Planning& planning, 
   options.explain = planning.explain;
   options.search.exhaustive = planning.exhaustive;
   options.search.threads = planning.threads;
+  options.search.schedules = planning.schedules;
   Progress progress(context.err, context.progress);
   std::int64_t searches = 0, last = 0;
   options.search.progress = [&](std::int64_t done, std::int64_t all) {

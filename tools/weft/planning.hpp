@@ -3,6 +3,8 @@
 #pragma once
 
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "models/planner/plan.hpp"
 #include "tools/weft/commands.hpp"
@@ -13,6 +15,7 @@ struct Planning {
   unsigned threads = 0;
   bool exhaustive = false;
   bool explain = false;
+  std::vector<std::string> schedules{};  ///< that a boundary alone may be run by; empty: all
 };
 
 [[nodiscard]] model::Plan run_plan(const model::Scenario& scenario, const Planning& planning,

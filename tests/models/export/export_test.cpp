@@ -187,6 +187,21 @@ TEST(PlanExport, AutomaticChoicesAreLeftToNccl) {
 }
 
 // A gather of 1024 rows over two ranks, in tiles of our own table.
+// Picks that disagree want something: what, and that it is not set.
+TEST(PlanExport, WishesThatDifferAreSaidAndNotSet) {
+  const Schedule& nccl = *find_schedule("nccl.serial");
+  Knobs without_ctas(nccl.info().knobs);
+  without_ctas.set("registered", "window");
+  without_ctas.set("NCCL_CTA_POLICY", "zero");
+  const Plan one = with_pick(forward_plan(), 0, nccl, without_ctas);
+  const Exported two =
+      export_plan(with_pick(one, 1, nccl, Knobs(nccl.info().knobs)), ExportFormat::nccl_env);
+  EXPECT_TRUE(two.empty);
+  EXPECT_THAT(two.remarks, Contains(HasSubstr("NCCL_CTA_POLICY is one for the whole process, and "
+                                              "the picks want NCCL's own choice for ")));
+  EXPECT_THAT(two.remarks, testing::Not(Contains(HasSubstr("no pick needs"))));
+}
+
 TEST(FluxExport, AnEntrySaysTheProductOfTheBoundary) {
   const Plan& plan = forward_plan();
   const Schedule& flux = *find_schedule("flux.ag_gemm");
