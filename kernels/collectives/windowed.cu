@@ -33,15 +33,14 @@ struct Ring {
   std::uint32_t slots;
   std::uint32_t full_barriers;
   std::uint32_t empty_barriers;
-  std::uint32_t end;  ///< a word: the step at which the loads end early, or a number never reached
+  std::uint32_t ends;  ///< a word a slot: not zero where the loads end early in its place
   __device__ std::uint32_t slot(const Cursor& at) const {
     return slots + static_cast<std::uint32_t>(at.slot * window.slot_bytes);
   }
   __device__ std::uint32_t full(const Cursor& at) const { return full_barriers + 8 * at.slot; }
   __device__ std::uint32_t empty(const Cursor& at) const { return empty_barriers + 8 * at.slot; }
+  __device__ std::uint32_t end(const Cursor& at) const { return ends + 4 * at.slot; }
 };
-
-constexpr std::uint32_t kNoEnd = 0xFFFF'FFFFu;
 
 /// Returns the bytes of the next step of a share, which begins at `at`.
 __device__ std::uint32_t step_bytes(const Window& window, std::int64_t at, std::int64_t end) {
@@ -53,14 +52,13 @@ __device__ void feed(const TransferLaunch& launch, const Ring& ring) {
   Cursor next;
   Cursor oldest;  // of the slots that are asked for and not known to be here
   int asked = 0;
-  std::uint32_t step = 0;
   for (int index = 0; index < launch.count; ++index) {
     const TransferPiece piece = launch.pieces[index];
     if (piece.sources != 1) __trap();
     if (piece.wait_signal != TransferPiece::kNoSignal) {
       if (!device::flag_comes(launch, piece)) {
         ptx::barrier_wait<false>(ring.empty(next), next.parity ^ 1);
-        ptx::store_word(ring.end, step);
+        ptx::store_word(ring.end(next), 1);
         ptx::barrier_arrive(ring.full(next));
         return;
       }
@@ -79,7 +77,6 @@ __device__ void feed(const TransferLaunch& launch, const Ring& ring) {
                  ring.full(next));
       next.move_on(ring.window);
       ++asked;
-      ++step;
     }
   }
 }
@@ -136,7 +133,6 @@ __device__ void drain(const TransferLaunch& launch, const Ring& ring) {
   Pace pace(launch.bytes_per_ns / gridDim.x);
   Stores stores(ring);
   Cursor next;
-  std::uint32_t step = 0;
   for (int index = 0; index < launch.count; ++index) {
     const TransferPiece piece = launch.pieces[index];
     std::byte* target = launch.targets[piece.target] + piece.target_offset;
@@ -144,7 +140,7 @@ __device__ void drain(const TransferLaunch& launch, const Ring& ring) {
     for (std::int64_t at = 16 * share.first; at < 16 * share.last; at += ring.window.slot_bytes) {
       stores.make_room();
       ptx::barrier_wait<false>(ring.full(next), next.parity);
-      if (ptx::load_word(ring.end) == step) {
+      if (ptx::load_word(ring.end(next)) != 0) {
         stores.complete_but(0);
         return;
       }
@@ -152,7 +148,6 @@ __device__ void drain(const TransferLaunch& launch, const Ring& ring) {
       pace.keep(bytes);
       stores.store(target + at, next, bytes);
       next.move_on(ring.window);
-      ++step;
     }
     if (piece.post_signal == TransferPiece::kNoSignal) continue;
     stores.complete_but(0);
@@ -167,15 +162,15 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(128) std::byte slots[];
   __shared__ std::uint64_t full[Window::most_slots];
   __shared__ std::uint64_t empty[Window::most_slots];
-  __shared__ std::uint32_t end;
+  __shared__ std::uint32_t ends[Window::most_slots];
   const Ring ring{window, ptx::shared(slots), ptx::shared(full), ptx::shared(empty),
-                  ptx::shared(&end)};
+                  ptx::shared(ends)};
   if (threadIdx.x == 0) {
     for (int i = 0; i < window.slots; ++i) {
       ptx::barrier_init(ring.full_barriers + 8 * i, 1);
       ptx::barrier_init(ring.empty_barriers + 8 * i, 1);
+      ends[i] = 0;
     }
-    end = kNoEnd;
     ptx::fence_barrier_init();
   }
   __syncthreads();

@@ -175,6 +175,7 @@ void one_launch_or_many(const std::vector<Boundary>& all, std::ostream& out) {
       if (!cell.d || cell.what.schedule != "device_flag") continue;
       Case other = cell.what;
       other.schedule = "chunked";
+      other.in_flight_bytes = std::nullopt;  // which one launch alone keeps to
       const auto many = boundary.cells.find(calibration::key(other));
       if (many == boundary.cells.end() || !many->second.d) continue;
       rows[fmt::format("| {} | {} | {} | {} ", cell.what.operation, cell.what.backend,
