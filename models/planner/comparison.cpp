@@ -56,6 +56,7 @@ Comparison compare(const Scenario& scenario, const std::vector<std::string>& sch
   const auto places = wanted->order == RankOrder::packed
                           ? topology::packed_places(ground.machine, wanted->ranks)
                           : topology::scattered_places(ground.machine, wanted->ranks);
+  check_even(places, scenario.file);
   comparison.site = std::make_shared<Site>(
       make_site(ground.machine, ground.profile, places, scenario.overrides, scenario.cost_model));
   const sim::Effects effects = sim::effects_of(scenario.fidelity);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -75,6 +76,24 @@ Ground read_ground(const std::string& machine_file, const std::optional<std::str
   std::vector<config::SourcedUse> assumed = assumed_numbers(document);
   ground.assumed.insert(ground.assumed.end(), assumed.begin(), assumed.end());
   return ground;
+}
+
+std::optional<std::string> uneven(const std::vector<topology::RankPlace>& places) {
+  std::map<std::int64_t, std::int64_t> of_node;
+  for (const topology::RankPlace& place : places) ++of_node[place.node];
+  const auto [least, most] =
+      std::minmax_element(of_node.begin(), of_node.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (of_node.empty() || least->second == most->second) return std::nullopt;
+  return fmt::format(
+      "{} ranks on {} nodes, {} on one and {} on another: collectives between nodes have as many "
+      "ranks on each",
+      places.size(), of_node.size(), most->second, least->second);
+}
+
+void check_even(const std::vector<topology::RankPlace>& places, const std::string& file) {
+  if (const auto why = uneven(places))
+    throw config::ConfigErrors(config::ConfigError{file, 0, 0, "/boundary/ranks", *why, ""});
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include "configs/reader/spot.hpp"
 #include "models/planner/figures.hpp"
 #include "models/profile/profile.hpp"
+#include "topologies/build.hpp"
 #include "topologies/machine_spec.hpp"
 
 namespace weft::model {
@@ -31,6 +32,13 @@ struct Ground {
 [[nodiscard]] std::filesystem::path find_profile(const std::string& name,
                                                  const std::string& machine_file,
                                                  const config::SearchPath& search);
+
+/// Why ranks at these places are no group that collectives are priced for: their nodes do not have as many each; none:
+/// they are one.
+[[nodiscard]] std::optional<std::string> uneven(const std::vector<topology::RankPlace>& places);
+
+/// Throws config::ConfigErrors where the ranks of the boundary of a scenario file are no such group.
+void check_even(const std::vector<topology::RankPlace>& places, const std::string& file);
 
 /// The widest error of the families that a plan's times are made of; unknown where the profile has none. Attention
 /// is part of a model's layers and of no boundary, whole schedules are part of what `overlaps`, and collectives of

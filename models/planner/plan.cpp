@@ -150,6 +150,7 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   plan.machine_name = ground.machine.name;
   plan.assumed = ground.assumed;
   check_ranks(ground, wanted.ranks, "/boundary/ranks", scenario);
+  check_even(places_of(ground.machine, wanted.order, wanted.ranks, wanted.ranks), scenario.file);
   const std::shared_ptr<const Site> site =
       site_of(ground, wanted.order, wanted.ranks, wanted.ranks, scenario);
   LayoutPlan layout;
@@ -317,6 +318,9 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
     if (point.layout.tp > wanted.ranks) {
       reasons.push_back(
           fmt::format("tp={} is more than the {} ranks", point.layout.tp, wanted.ranks));
+    } else if (auto why =
+                   uneven(places_of(ground.machine, point.order, point.layout.tp, wanted.ranks))) {
+      reasons.push_back(std::move(*why));
     }
     MemoryUse memory;
     Workload workload;

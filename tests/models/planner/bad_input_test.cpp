@@ -243,6 +243,11 @@ TEST(BadPlan, SaysWhatTheMachineCannot) {
                R"("K": 1024, "ranks": 16, "machine": "../machines/h200x8.json", "schedule": "serial"}})",
            "configs/scenarios/s.json: /boundary/ranks: 16 GPUs are asked for and 8x H200 SXM has "
            "8"},
+          {"nodes of different numbers of ranks",
+           head +
+               R"("K": 1026, "ranks": 9, "machine": "../machines/h200x8x2.json", "schedule": "serial"}})",
+           "configs/scenarios/s.json: /boundary/ranks: 9 ranks on 2 nodes, 8 on one and 1 on "
+           "another: collectives between nodes have as many ranks on each"},
           {"illegal schedule",
            head +
                R"("K": 1024, "ranks": 4, "machine": "../machines/l20x8.json", "schedule": "chunked",
