@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "models/schedules/flag_program.hpp"
+#include "models/schedules/pair_schedule.hpp"
 #include "models/schedules/store_program.hpp"
 #include "models/schedules/tile_walk.hpp"
 #include "models/schedules/transport_knobs.hpp"
@@ -32,28 +34,25 @@ ChunkWork work_of(const FusedView& view, const ChunkPlan& plan, int chunk) {
   return work;
 }
 
-Duration at_port(Bytes bytes, Bandwidth port) {
-  return port == Bandwidth() ? Duration() : bytes / port;
-}
-
 // What one rank's movers take for these bytes: engines one after the other, CTAs at their common rate. Through a
 // switch a rank moves one block for all of its peers, but what they move enters its port, so that the port is the
 // bound.
 Duration move_time(const FusedView& view, const ChunkPlan& plan, int chunk, const Knobs& knobs,
-                   const Site& site) {
+                   const std::optional<Bandwidth>& port, const Site& site) {
   const Bytes moved = work_of(view, plan, chunk).moved;
+  const Duration at_port = port ? moved / *port : Duration();
   // No mover but the port bounds tiles that go by themselves.
-  if (stores_tiles(view, knobs, site)) return at_port(moved, site.fabric.gpu_per_direction);
+  if (stores_tiles(view, knobs, site)) return at_port;
   switch (transport_of(knobs)) {
     case Transport::copy_engine:
       return copies_bound(view, plan.pieces(0, chunk), 0, site);
     case Transport::fabric_switch:
-      return at_port(moved, site.fabric.port(CollectiveAlgorithm::nvls));
+      return at_port;
     case Transport::sm:
     case Transport::nic:
       break;
   }
-  return moved / communication_rate(knobs, site);
+  return std::max(at_port, moved / communication_rate(knobs, site));
 }
 
 }  // namespace
@@ -68,10 +67,11 @@ Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site)
   const std::int64_t resident = std::max<std::int64_t>(1, cost.resident);
   const Duration tile = cost.tile_time();
   const Duration compute = divide_up(cost.tiles, resident) * tile;
+  const std::optional<Bandwidth> port = port_rate(site, view.gathers);
   std::vector<Duration> moves;
   Duration all_moves;
   for (int chunk = 0; chunk < plan.size(); ++chunk) {
-    moves.push_back(move_time(view, plan, chunk, knobs, site));
+    moves.push_back(move_time(view, plan, chunk, knobs, port, site));
     all_moves += moves.back();
   }
   if (view.gathers)

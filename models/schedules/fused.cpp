@@ -108,6 +108,7 @@ std::vector<std::string> fused_refusals(const Boundary& boundary, const Site& si
       refusals.push_back("an all-to-all has nothing to multicast or reduce");
     }
   }
+  if (transport == "copy_engine") require_engines(refusals, site);
   require_sms(refusals, site, knobs.count("margin"));
   const std::int64_t shard = shard_of(view.collective.extent.rows, site.ranks(), 0).rows();
   const std::int64_t chunks = knobs.count("chunks");

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "sim/units/integer.hpp"
@@ -18,6 +19,22 @@ struct Peers {
   std::vector<int> outside;
 };
 
+const sim::Route& route(const topology::Built& built, std::size_t from, int to) {
+  return built.machine.routes.at(built.unicast[from][static_cast<std::size_t>(to)].value());
+}
+
+// Whether a rank has links of its own to each of these: there are as many rings as links then, and every peer is the
+// next one of some.
+bool links_apart(const topology::Built& built, std::size_t rank, const std::vector<int>& peers) {
+  std::set<std::uint32_t> taken;
+  for (const int peer : peers) {
+    for (const sim::RouteShare& share : route(built, rank, peer).shares) {
+      if (share.on == sim::RouteShare::On::link && !taken.insert(share.index).second) return false;
+    }
+  }
+  return true;
+}
+
 std::vector<Peers> peers_of(const topology::Built& built, CollectiveAlgorithm algorithm) {
   const auto ranks = static_cast<int>(built.node_of_rank.size());
   const auto node = [&](int rank) { return built.node_of_rank[static_cast<std::size_t>(rank)]; };
@@ -27,23 +44,20 @@ std::vector<Peers> peers_of(const topology::Built& built, CollectiveAlgorithm al
   std::vector<Peers> all;
   for (int rank = 0; rank < ranks; ++rank) {
     Peers& peers = all.emplace_back();
-    const int next = (rank + 1) % ranks;
-    if (algorithm == CollectiveAlgorithm::ring && node(next) == node(rank)) peers.inside = {next};
     for (int peer = 0; peer < ranks; ++peer) {
       if (peer == rank) continue;
       if (node(peer) == node(rank)) {
-        if (peers.inside.empty() || algorithm != CollectiveAlgorithm::ring)
-          peers.inside.push_back(peer);
+        peers.inside.push_back(peer);
       } else if (place[static_cast<std::size_t>(peer)] == place[static_cast<std::size_t>(rank)]) {
         peers.outside.push_back(peer);
       }
     }
+    const int next = (rank + 1) % ranks;
+    if (algorithm == CollectiveAlgorithm::ring && !peers.inside.empty() &&
+        !links_apart(built, static_cast<std::size_t>(rank), peers.inside))
+      peers.inside = {node(next) == node(rank) ? next : peers.inside.front()};
   }
   return all;
-}
-
-const sim::Route& route(const topology::Built& built, std::size_t from, int to) {
-  return built.machine.routes.at(built.unicast[from][static_cast<std::size_t>(to)].value());
 }
 
 GangUses uses_of(const CollectiveCost& cost, const topology::Built& built) {

@@ -34,6 +34,19 @@ void require_sms(Rules& broken, const Site& site, std::int64_t left_free) {
           fmt::format("a product that leaves {} SMs free has none left of {}", left_free, least));
 }
 
+void require_engines(Rules& broken, const Site& site) {
+  const auto& engines = site.built.machine.device(site.built.machine.ranks.front().device).engines;
+  for (const auto& [direction, where] :
+       {std::pair(sim::EngineDirection::outbound, "to its peers"),
+        std::pair(sim::EngineDirection::inbound, "from its peers"),
+        std::pair(sim::EngineDirection::local, "inside its memory")}) {
+    const bool any = std::any_of(engines.begin(), engines.end(), [&](const auto& engine) {
+      return engine.direction == direction || engine.direction == sim::EngineDirection::any;
+    });
+    require(broken, any, fmt::format("a device here has no engine that copies {}", where));
+  }
+}
+
 bool PairSchedule::runs_on(std::string_view architecture) const {
   return architecture.starts_with("sm_");
 }
@@ -96,7 +109,7 @@ Duration PairSchedule::lower_bound(const Boundary& boundary, const Knobs& knobs,
                                    const Site& site) const {
   const FusedView view(boundary, *fused_pair(boundary));
   const Duration compute = compute_bound(view, knobs, site);
-  const auto port = port_rate(site);
+  const auto port = port_rate(site, view.gathers);
   if (!port) return compute;
   // What a rank needs and does not hold comes in by its port; what it does not keep of its addends goes out.
   const Bytes whole = whole_bytes(view);
@@ -139,13 +152,42 @@ Duration tile_work(const FusedView& view, std::int64_t rows, std::int64_t column
   return Duration::from_ps(narrow(Int128{cost.tile_time().ps()} * cost.tiles / at_once));
 }
 
-std::optional<Bandwidth> port_rate(const Site& site) {
+namespace {
+
+Bandwidth whole_rate(const sim::Machine& machine, const sim::RouteShare& share,
+                     std::int64_t denominator) {
+  const Bandwidth link = machine.links.at(share.index).capacity_per_direction;
+  return Bandwidth::from_bytes_per_second(
+      narrow(Int128{link.bytes_per_second()} * denominator / share.numerator));
+}
+
+// Of rank 0's own links in the tree that brings what is multicast, or takes what is added.
+std::optional<Bandwidth> tree_rate(const Site& site, bool inbound) {
+  const auto& trees = inbound ? site.built.multicast : site.built.reduce;
+  if (trees.empty()) return std::nullopt;
+  const sim::Machine& machine = site.built.machine;
+  const sim::Route& tree = machine.routes.at(trees.front().value());
+  const sim::LinkEnd own{sim::LinkEnd::Of::memory, site.built.memories.front().device.value()};
+  std::optional<Bandwidth> rate;
+  for (const sim::RouteShare& share : tree.shares) {
+    if (share.on != sim::RouteShare::On::link) continue;
+    const sim::Link& link = machine.links.at(share.index);
+    if ((inbound ? link.to : link.from) != own) continue;
+    const Bandwidth whole = whole_rate(machine, share, tree.denominator);
+    if (!rate || whole < *rate) rate = whole;
+  }
+  return rate;
+}
+
+}  // namespace
+
+std::optional<Bandwidth> port_rate(const Site& site, bool inbound) {
   const sim::Machine& machine = site.built.machine;
   std::optional<std::vector<sim::RouteShare>> common;
   std::int64_t denominator = 1;
-  for (int peer = 1; peer < site.ranks(); ++peer) {
-    const sim::Route& route =
-        machine.routes.at(site.built.unicast[0][static_cast<std::size_t>(peer)].value());
+  for (std::size_t peer = 1; peer < site.built.unicast.size(); ++peer) {
+    const sim::RouteId id = inbound ? site.built.unicast[peer][0] : site.built.unicast[0][peer];
+    const sim::Route& route = machine.routes.at(id.value());
     if (!common) {
       common.emplace();
       denominator = route.denominator;
@@ -162,12 +204,11 @@ std::optional<Bandwidth> port_rate(const Site& site) {
   std::optional<Bandwidth> rate;
   if (!common) return rate;
   for (const sim::RouteShare& share : *common) {
-    const sim::Link& link = machine.links.at(share.index);
-    const Bandwidth whole = Bandwidth::from_bytes_per_second(narrow(
-        Int128{link.capacity_per_direction.bytes_per_second()} * denominator / share.numerator));
+    const Bandwidth whole = whole_rate(machine, share, denominator);
     if (!rate || whole < *rate) rate = whole;
   }
-  return rate;
+  const auto tree = tree_rate(site, inbound);
+  return rate && tree ? std::max(*rate, *tree) : rate;
 }
 
 std::vector<Transfer> owner_transfers(const FusedView& view) {

@@ -27,6 +27,9 @@ void require_alignment(Rules& broken, const FusedView& view, std::string_view wh
 /// Adds a rule unless a product that leaves so many SMs free has one left on every rank.
 void require_sms(Rules& broken, const Site& site, std::int64_t left_free);
 
+/// Adds a rule unless devices have engines that copy to peers, from peers and inside them.
+void require_engines(Rules& broken, const Site& site);
+
 class PairSchedule : public Schedule {
  public:
   [[nodiscard]] std::vector<std::string> refusals(const Boundary& boundary, const Knobs& knobs,
@@ -75,8 +78,9 @@ class PairSchedule : public Schedule {
 [[nodiscard]] Duration tile_work(const FusedView& view, std::int64_t rows, std::int64_t columns,
                                  GemmLibrary library, int margin, const Site& site);
 
-/// The rate of the links that everything between rank 0 and its peers has to pass; none where paths share none.
-[[nodiscard]] std::optional<Bandwidth> port_rate(const Site& site);
+/// No less than what reaches rank 0 from its peers (`inbound`), or leaves it for them, by the links that all of it has to
+/// pass, a switch's trees included; none where paths share no link.
+[[nodiscard]] std::optional<Bandwidth> port_rate(const Site& site, bool inbound);
 
 /// Transfers of rows that go straight between owners and the others, one chunk an owner in each rank's order;
 /// an all-reduce's sums follow in a step after all of them.

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "models/schedules/site_fabric.hpp"
 #include "sim/units/check.hpp"
 
 namespace weft::model {
@@ -228,87 +229,6 @@ void apply_memory(const Profile& profile, sim::Machine& machine) {
   for (sim::Memory& memory : machine.memories) {
     if (memory.device)
       memory.bandwidth = scaled(memory.bandwidth, profile.memory->hbm_efficiency.value);
-  }
-}
-
-// A route's rate is that of its narrowest link for the share that the link carries; zero: it crosses none.
-Bandwidth route_rate(const topology::Built& built, sim::RouteId id) {
-  const sim::Route& route = built.machine.routes.at(id.value());
-  std::optional<Bandwidth> rate;
-  for (const sim::RouteShare& share : route.shares) {
-    if (share.on != sim::RouteShare::On::link) continue;
-    const sim::Link& link = built.machine.links.at(share.index);
-    const Bandwidth whole = Bandwidth::from_bytes_per_second(
-        narrow(Int128{link.capacity_per_direction.bytes_per_second()} * route.denominator /
-               share.numerator));
-    if (!rate || whole < *rate) rate = whole;
-  }
-  return rate.value_or(Bandwidth());
-}
-
-// Whether a switch on the way between two nodes reduces and multicasts: those inside a node join its devices only.
-bool reduces_between(const topology::Built& built, const sim::Route& route) {
-  return std::any_of(route.shares.begin(), route.shares.end(), [&](const sim::RouteShare& share) {
-    if (share.on != sim::RouteShare::On::fabric_switch) return false;
-    const sim::Switch& passed = built.machine.switches.at(share.index);
-    return passed.reduces && passed.multicasts;
-  });
-}
-
-Fabric fabric_between(const topology::Built& built) {
-  Fabric fabric;
-  const int ranks = static_cast<int>(built.machine.ranks.size());
-  for (int from = 0; from < ranks; ++from) {
-    for (int to = 0; to < ranks; ++to) {
-      if (from == to) continue;
-      const sim::RouteId id =
-          built.unicast[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-      const sim::Route& route = built.machine.routes.at(id.value());
-      const Bandwidth rate = route_rate(built, id);
-      if (rate == Bandwidth()) continue;
-      const bool crosses = built.node_of_rank[static_cast<std::size_t>(from)] !=
-                           built.node_of_rank[static_cast<std::size_t>(to)];
-      Bandwidth& slot = crosses ? fabric.nic_per_direction : fabric.gpu_per_direction;
-      Duration& latency = crosses ? fabric.nic_latency : fabric.gpu_latency;
-      if (crosses && reduces_between(built, route)) fabric.network_reduces = true;
-      if (slot == Bandwidth() || rate < slot) slot = rate;
-      latency = std::max(latency, route.latency);
-    }
-  }
-  fabric.switch_reduces = !built.reduce.empty() && !built.multicast.empty();
-  if (fabric.switch_reduces) {
-    // Trees pass the switch by its own links, also where peers have a wider way to each other.
-    fabric.switch_per_direction = Bandwidth::max();
-    for (const auto* trees : {&built.reduce, &built.multicast}) {
-      for (const sim::RouteId id : *trees)
-        fabric.switch_per_direction = std::min(fabric.switch_per_direction, route_rate(built, id));
-    }
-  }
-  std::set<std::uint32_t> nics;
-  for (const sim::Route& route : built.machine.routes) {
-    if (route.nic) nics.insert(route.nic->value());
-  }
-  const std::set<std::int64_t> nodes(built.node_of_rank.begin(), built.node_of_rank.end());
-  if (!nodes.empty()) fabric.nics_per_node = static_cast<std::int64_t>(nics.size() / nodes.size());
-  return fabric;
-}
-
-// A NIC hangs on links to host memory. One that they hold back counts as one whose share of its rate that messages reach
-// is what they carry both ways at once.
-void bound_nics(const Profile& profile, const topology::Built& built, Fabric& fabric) {
-  const double reached = profile.network ? profile.network->efficiency.value : 1.0;
-  for (const sim::Route& route : built.machine.routes) {
-    if (!route.nic) continue;
-    for (const sim::RouteShare& share : route.shares) {
-      const bool is_link = share.on == sim::RouteShare::On::link;
-      const std::optional<Bandwidth> capacity =
-          is_link ? built.machine.links.at(share.index).capacity_per_direction
-                  : built.machine.switches.at(share.index).capacity;
-      if (!capacity) continue;
-      const double most = static_cast<double>(route.denominator) /
-                          static_cast<double>(share.numerator * (is_link ? 1 : 2)) / reached;
-      fabric.nic_per_direction = std::min(fabric.nic_per_direction, scaled(*capacity, most));
-    }
   }
 }
 

@@ -91,9 +91,7 @@ bool pace_binds(const Knobs& knobs, const Site& site) {
 
 Bandwidth communication_rate(const Knobs& knobs, const Site& site) {
   const Bandwidth rate = unpaced_rate(knobs, site);
-  const Bandwidth port = site.fabric.gpu_per_direction;
-  if (port == Bandwidth()) return rate;
-  return std::min(rate, knobs.text("pace") == "free" ? port : pace_of(site).value_or(port));
+  return knobs.text("pace") == "free" ? rate : std::min(rate, pace_of(site).value_or(rate));
 }
 
 CollectiveCost paced(CollectiveCost cost, const Site& site) {

@@ -37,7 +37,7 @@ inline constexpr std::int64_t pace_permille = 950;
 /// What paced CTAs of a rank keep to: what the site says, else a share of its port; none: it has no port.
 [[nodiscard]] std::optional<Bandwidth> pace_of(const Site& site);
 
-/// The rate at which the knobs' CTAs move bytes over a rank's port, all of them together, pace included.
+/// The rate at which the knobs' CTAs move bytes, all of them together and the pace included, whatever links carry.
 [[nodiscard]] Bandwidth communication_rate(const Knobs& knobs, const Site& site);
 
 /// Whether the pace holds the knobs' CTAs back at all: few CTAs never reach it.

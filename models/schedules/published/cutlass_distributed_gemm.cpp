@@ -49,6 +49,7 @@ class CutlassDistributedGemm final : public PairSchedule {
     return {CollectiveOp::all_gather, CollectiveOp::reduce_scatter};
   }
   void rules(const FusedView& view, const Knobs&, const Site& site, Rules& broken) const override {
+    if (view.gathers) require_engines(broken, site);
     require(broken, architecture_number(site) >= 90,
             fmt::format("programmatic launches between stages need Hopper or later, and this is {}",
                         site.profile.gpu.architecture));

@@ -65,6 +65,7 @@ class FluxAgGemm final : public PairSchedule {
 
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
+    require_engines(broken, site);
     const int ranks = view.collective.group;
     require(
         broken, site.group.nodes == 1 && ranks <= most_gathering_ranks,

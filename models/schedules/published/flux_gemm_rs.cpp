@@ -143,6 +143,7 @@ class FluxGemmRs final : public PairSchedule {
 
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
+    if (!nvlink_domain(site)) require_engines(broken, site);
     const int ranks = view.collective.group;
     require(
         broken, site.group.nodes == 1 && ranks <= most_reducing_ranks && (ranks & (ranks - 1)) == 0,

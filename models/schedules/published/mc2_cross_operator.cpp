@@ -40,7 +40,9 @@ class Mc2CrossOperator final : public WholeSchedule {
     return architecture.starts_with("ascend");
   }
   bool overlaps(const Boundary&, const Knobs&, const Site&) const override { return true; }
-  void rules(const Boundary& boundary, const Knobs&, const Site&, Rules& broken) const override {
+  void rules(const Boundary& boundary, const Knobs&, const Site& site,
+             Rules& broken) const override {
+    require_engines(broken, site);
     require(broken, has_independent_work(boundary),
             "a cross-operator form overlaps independent operators, and here each makes or needs "
             "what is "

@@ -58,6 +58,7 @@ class Mc2Matmul final : public PairSchedule {
   }
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
+    require_engines(broken, site);
     const int ranks = view.collective.group;
     require(broken, ranks == 2 || ranks == 4 || ranks == 8,
             fmt::format("MC2 takes 2, 4 or 8 ranks, and these are {}", ranks));

@@ -73,13 +73,14 @@ std::optional<CollectiveCost> without_ctas(const CollectiveProblem& problem, con
         name_of(problem.op));
     return std::nullopt;
   }
-  if (problem.nodes == 1) return site.prices->direct(problem, Transport::copy_engine, 0);
   Rules broken;
-  require_grid(site, broken);
+  require_engines(broken, site);
+  if (problem.nodes > 1) require_grid(site, broken);
   if (!broken.empty()) {
     why = broken.front();
     return std::nullopt;
   }
+  if (problem.nodes == 1) return site.prices->direct(problem, Transport::copy_engine, 0);
   CollectiveCost cost;
   cost.algorithm = CollectiveAlgorithm::direct;
   cost.transport = Transport::nic;

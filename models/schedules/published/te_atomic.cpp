@@ -49,6 +49,7 @@ class TeAtomic final : public PairSchedule {
     return knobs.count("num_sm");
   }
   void rules(const FusedView& view, const Knobs&, const Site& site, Rules& broken) const override {
+    if (view.gathers) require_engines(broken, site);
     te_rules(view, site, broken);
     const DType type = view.work.x.element;
     require(broken, type == DType::fp8_e4m3 || type == DType::fp8_e5m2,

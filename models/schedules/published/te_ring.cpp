@@ -158,6 +158,7 @@ std::vector<KnobSpec> te_ring_knobs() {
 
 void WithRing::rules(const FusedView& view, const Knobs& knobs, const Site& site,
                      Rules& broken) const {
+  if (knobs.count("use_ce") == 1) require_engines(broken, site);
   te_rules(view, site, broken);
   require(broken, view.gathers || knobs.count("aggregate") == 0,
           "aggregate joins two chunks of an all-gather: a reduce-scatter goes chunk by chunk");

@@ -47,6 +47,7 @@ class TorchAsyncTp final : public PairSchedule {
     return {CollectiveOp::all_gather, CollectiveOp::reduce_scatter};
   }
   void rules(const FusedView& view, const Knobs&, const Site& site, Rules& broken) const override {
+    require_engines(broken, site);
     require(broken, site.group.nodes == 1,
             fmt::format("symmetric memory joins the GPUs of one node, and these ranks are on {}",
                         site.group.nodes));

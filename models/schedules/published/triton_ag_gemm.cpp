@@ -49,6 +49,7 @@ class TritonAgGemm final : public PairSchedule {
  protected:
   std::vector<CollectiveOp> fuses() const override { return {CollectiveOp::all_gather}; }
   void rules(const FusedView& view, const Knobs&, const Site& site, Rules& broken) const override {
+    require_engines(broken, site);
     require_grid(site, broken);
     require(broken, view.collective.extent.rows % view.collective.group == 0,
             fmt::format("{} rows do not divide by {} ranks", view.collective.extent.rows,

@@ -66,6 +66,7 @@ class TritonGemmRs final : public PairSchedule {
   }
   void rules(const FusedView& view, const Knobs& knobs, const Site& site,
              Rules& broken) const override {
+    if (knobs.count("fuse_scatter") == 0) require_engines(broken, site);
     require_grid(site, broken);
     require(broken, view.collective.extent.rows % view.collective.group == 0,
             fmt::format("{} rows do not divide by {} ranks", view.collective.extent.rows,

@@ -126,5 +126,28 @@ TEST(TileOrder, LowGroupsReadOperandsAgainUnlessTheWeightsStay) {
   EXPECT_EQ(of(512, 256).hbm_per_tile, cost.hbm_per_tile);
 }
 
+// A rank of a mesh sends over all of its links, and the library's rings go round all of them.
+TEST(Site, OfAMeshIsAsWideAsItsLinksTogether) {
+  topology::MachineSpec mesh = test_machine("h200x8.json"), star = mesh;
+  mesh.node.links.front().to = mesh.node.links.front().from;
+  mesh.node.links.front().bandwidth_per_direction.value =
+      Bandwidth::from_bytes_per_second(60'000'000'000);
+  star.node.links.front().bandwidth_per_direction.value =
+      Bandwidth::from_bytes_per_second(180'000'000'000);
+  mesh.node.links.front().latency.value = star.node.links.front().latency.value * 2;
+  const Site apart = test_site(mesh, 4), joined = test_site(star, 4);
+  EXPECT_EQ(apart.fabric.gpu_per_direction, joined.fabric.gpu_per_direction);
+  const ScheduleChoice ring{find_schedule("serial"), [] {
+                              Knobs knobs(find_schedule("serial")->info().knobs);
+                              knobs.set("algorithm", std::string("ring"));
+                              return knobs;
+                            }()};
+  for (const BoundaryKind kind : {BoundaryKind::ag_gemm, BoundaryKind::gemm_rs}) {
+    const Boundary whole = make_boundary(kind, {8192, 4096, 4096}, {}, 4);
+    EXPECT_EQ(overlapped_only(whole, ring, apart, {}).overlapped,
+              overlapped_only(whole, ring, joined, {}).overlapped);
+  }
+}
+
 }  // namespace
 }  // namespace weft::model

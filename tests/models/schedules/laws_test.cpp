@@ -365,5 +365,37 @@ TEST(InNetworkReduction, IsBoundByTheLinksThatItPasses) {
   }
 }
 
+// Machines whose links differ by direction, join each pair apart, or whose devices have no engine: bounds hold there, too,
+// and who needs an engine says so.
+TEST(EverySchedule, NeverBeatsItsBoundOnOddMachines) {
+  const topology::MachineSpec whole = test_machine("h200x8.json");
+  topology::MachineSpec one_way = whole, mesh = whole, no_engines = whole;
+  topology::LinkSpec up = whole.node.links.front();
+  up.duplex = false;
+  topology::LinkSpec down = up;
+  std::swap(down.from, down.to);
+  up.bandwidth_per_direction.value = Bandwidth::from_bytes_per_second(100'000'000'000);
+  one_way.node.links.front() = up;
+  one_way.node.links.push_back(down);
+  mesh.node.links.front().to = mesh.node.links.front().from;
+  mesh.node.links.front().bandwidth_per_direction.value =
+      Bandwidth::from_bytes_per_second(64'000'000'000);
+  no_engines.device.engines.clear();
+  for (const topology::MachineSpec* machine : {&one_way, &mesh, &no_engines}) {
+    const Site site = test_site(*machine, 4);
+    for (const BoundaryKind kind : every_boundary_kind) {
+      const Boundary boundary = make_boundary(kind, {8192, 2048, 512}, {}, 4);
+      for (const Schedule* schedule : all_schedules()) {
+        for (const Knobs& knobs : combinations(schedule->info().knobs, false)) {
+          if (!schedule->refusals(boundary, knobs, site).empty()) continue;
+          EXPECT_GE(overlapped_only(boundary, {schedule, knobs}, site, {}).overlapped,
+                    schedule->lower_bound(boundary, knobs, site))
+              << boundary.name << " " << schedule->info().name << " " << knobs.to_text();
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::model
