@@ -60,9 +60,13 @@ enum class Kind {
   library_sustained
 };
 
+/// Takes a mechanism out of a profile; none: nothing.
+using Strip = void (*)(model::GemmConstants&);
+
 class ProductRow : public ErrorTableRow {
  public:
-  ProductRow(Kind kind, ErrorClaim claim) : kind_(kind), claim_(std::move(claim)) {}
+  ProductRow(Kind kind, ErrorClaim claim, Strip strip)
+      : kind_(kind), claim_(std::move(claim)), strip_(strip) {}
 
   ErrorClaim claim() const override { return claim_; }
   Grouping grouping() const override {
@@ -80,8 +84,13 @@ class ProductRow : public ErrorTableRow {
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {
     std::vector<Point> points;
+    model::Profile stripped;
+    if (strip_ != nullptr) {
+      stripped = knowledge.profile;
+      strip_(*stripped.gemm);
+    }
+    const model::Profile& profile = strip_ != nullptr ? stripped : knowledge.profile;
     for (const Observation& seen : asked) {
-      const model::Profile& profile = knowledge.profile;
       const bool fresh = !knows_weights(profile, *seen.what().shape);
       if (kind_ == Kind::library_grid && !has_grid(profile, seen)) continue;
       if ((kind_ == Kind::library_new || kind_ == Kind::library_kernel) && !fresh) continue;
@@ -94,6 +103,7 @@ class ProductRow : public ErrorTableRow {
  private:
   Kind kind_;
   ErrorClaim claim_;
+  Strip strip_ = nullptr;
 };
 
 /// How often the model picks the kernel that the library picks, where N and K were never measured.
@@ -122,8 +132,22 @@ class KernelChoice : public DecisionTableRow {
   }
 };
 
-void add(ErrorRows& rows, Kind kind, ErrorClaim claim) {
-  rows.push_back(std::make_unique<ProductRow>(kind, std::move(claim)));
+void add(ErrorRows& rows, Kind kind, ErrorClaim claim, Strip strip = nullptr) {
+  rows.push_back(std::make_unique<ProductRow>(kind, std::move(claim), strip));
+}
+
+/// What each mechanism is worth: the same products with it switched off.
+void add_products_without(ErrorRows& rows) {
+  const std::pair<const char*, Strip> mechanisms[] = {
+      {"the answer of the power controller", [](model::GemmConstants& g) { g.answer.reset(); }},
+      {"the store of the last tile", [](model::GemmConstants& g) { g.drain.reset(); }},
+      {"corrections of kernels", [](model::GemmConstants& g) { g.corrections.clear(); }}};
+  for (const auto& [name, strip] : mechanisms) {
+    ErrorClaim claim{
+        .name = fmt::format("GEMM, our kernels, without {}", name), .median = {}, .p95 = {}};
+    claim.baseline = true;
+    add(rows, Kind::own, std::move(claim), strip);
+  }
 }
 
 }  // namespace
@@ -140,6 +164,7 @@ void add_gemm_rows(ErrorRows& rows) {
       {.name = "GEMM, our kernels, back to back", .median = {}, .p95 = {}});
   add(rows, Kind::library_sustained,
       {.name = "GEMM, cuBLASLt, back to back", .median = {}, .p95 = {}});
+  add_products_without(rows);
 }
 
 void add_kernel_choice(DecisionRows& rows) {

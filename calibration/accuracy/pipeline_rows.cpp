@@ -147,6 +147,10 @@ void add_ablations(ErrorRows& rows) {
       {{}, [](model::Profile& profile) { profile.control.stream_wait.value = Duration(); }});
   add(", without the store behind a tile's flag",
       {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});
+  add(", without the answer of the power controller", {{}, [](model::Profile& profile) {
+                                                         if (profile.gemm)
+                                                           profile.gemm->answer.reset();
+                                                       }});
   add(", without what tiles in the order of chunks read again", {{}, {}, true});
   Without frame;
   frame.frame = true;

@@ -37,7 +37,7 @@ constexpr double kLikely[kOwnCount] = {0.1, 0.3, 1.0, 2.0};
 /// A parameter that is as far off as is likely weighs as a row that is off by this.
 constexpr double kPrior = 0.03;
 /// With fewer rows only the step is a kernel's own.
-constexpr std::size_t kEnoughRows = 8;
+constexpr std::size_t kEnoughRows = 4;
 
 model::KernelCorrection correction_of(const KernelKey& key, const GemmConstants& g) {
   const auto [library, m, n, cm, cn, split] = key;

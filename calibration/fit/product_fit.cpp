@@ -37,6 +37,11 @@ struct Term {
     clock,
     exponent,
     limited,
+    drain,
+    fresh,
+    after,
+    low,
+    lasts,
     count
   };
 };
@@ -66,6 +71,14 @@ std::vector<FitParameter> around(const GemmConstants& g) {
   list[Term::clock] = {"sustained clock", g.sustained_clock.value, 0.5, 1};
   list[Term::exponent] = {"power exponent", g.power_exponent.value, 0.3, 6};
   list[Term::limited] = {"power-limited clock", g.power_limited_clock.value, 0.3, 1};
+  // Where none was fitted before: a quick answer of some depth.
+  const model::PowerAnswer answer = g.answer.value_or(model::PowerAnswer{
+      {0.9, {}}, {from_microseconds(60), {}}, {0.75, {}}, {from_microseconds(40), {}}});
+  list[Term::drain] = {"drain", g.drain ? g.drain->value : 0.5, 1e-3, 10};
+  list[Term::fresh] = {"fresh clock", answer.fresh_clock.value, 0.5, 1};
+  list[Term::after] = {"answer after", microseconds(answer.after.value), 10, 300};
+  list[Term::low] = {"low clock", answer.low_clock.value, 0.3, 1};
+  list[Term::lasts] = {"answer lasts", microseconds(answer.lasts.value), 1, 500};
   for (FitParameter& p : list) p.start = std::clamp(p.start, p.least, p.most);
   return list;
 }
@@ -87,6 +100,13 @@ void set_product_constants(GemmConstants& g, std::span<const double> v) {
   g.l2_efficiency.value = v[Term::l2];
   g.sustained_clock.value = v[Term::clock];
   g.power_limited_clock.value = v[Term::limited];
+  if (!g.drain) g.drain.emplace();
+  if (!g.answer) g.answer.emplace();
+  g.drain->value = v[Term::drain];
+  g.answer->fresh_clock.value = v[Term::fresh];
+  g.answer->after.value = from_microseconds(v[Term::after]);
+  g.answer->low_clock.value = v[Term::low];
+  g.answer->lasts.value = from_microseconds(v[Term::lasts]);
 }
 
 void set_product_sources(GemmConstants& g, const ProductFit& fit, const std::string& reference) {
@@ -111,6 +131,11 @@ void set_product_sources(GemmConstants& g, const ProductFit& fit, const std::str
   g.l2_efficiency.source = source(Term::l2);
   g.sustained_clock.source = source(Term::clock);
   g.power_limited_clock.source = source(Term::limited);
+  g.drain->source = source(Term::drain);
+  g.answer->fresh_clock.source = source(Term::fresh);
+  g.answer->after.source = source(Term::after);
+  g.answer->low_clock.source = source(Term::low);
+  g.answer->lasts.source = source(Term::lasts);
 }
 
 }  // namespace
@@ -162,7 +187,8 @@ ProductFit fit_products(const model::Profile& start, const std::vector<Observati
   auto& g = *trial.gemm;
   for (auto* number :
        {&g.matrix_efficiency, &g.epilogue_exposed, &g.hbm_efficiency, &g.l2_efficiency,
-        &g.sustained_clock, &g.power_exponent, &g.power_limited_clock, &g.own->epilogue_exposed}) {
+        &g.sustained_clock, &g.power_exponent, &g.power_limited_clock, &g.own->epilogue_exposed,
+        &*g.drain, &g.answer->fresh_clock, &g.answer->low_clock}) {
     number->value = rounded_share(number->value);
   }
   set_product_sources(g, fit, reference);

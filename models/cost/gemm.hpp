@@ -10,14 +10,16 @@
 //     L2 of our kernels + overhang * CTAs / SMs where they load rows beyond the edge
 //   tile    = prologue + ceil(K / (tk split)) step + epilogue_exposed * output store at an SM's HBM share
 //   time    = start + waves * tile / clock + split-K reduction
-//   clock   = 1 - (1 - sustained) * (share of the time that the matrix units are busy)^exponent
+//   clock   = 1 - (1 - loaded) * (share of the time that the matrix units are busy)^exponent
+//     loaded  = fresh until the power controller answers, low while it does, then sustained
+//   start   + drain * store of the last tile at an SM's HBM share
 //
 // A kernel fills waves, so time steps with ceil(tiles/SMs) and does not scale with the SM count.
 // HBM bytes follow from the tile order: a wave is walked as a block as square as it can be made,
 // and what the L2 keeps is not read again. Where a profile corrects a kernel, its multiplications and
-// loads take a factor, and its prologue and start are its own. Kernels whose consumers take turns hide the epilogue.
-// Where the profile has a grid of measured rows for N, K and the SM count, the model only carries
-// the ratio measured over modelled from row to row. Ignored: ramps of the clock in time.
+// loads from the L2 take a factor, and its prologue and start are its own. Kernels whose consumers take
+// turns hide the epilogue of all tiles but the last. Where the profile has a grid of measured rows for N, K
+// and the SM count, the model only carries the ratio measured over modelled from row to row.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,8 @@ struct GemmProblem {
   GemmLibrary library = GemmLibrary::cublaslt;
   /// Whether the device has been busy for so long that its power limit sets the clock.
   bool power_limited = false;
+  /// Whether it follows others at once, so that the device's power controller has answered before.
+  bool follows_others = false;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
@@ -68,7 +72,7 @@ struct GemmCost {
   Duration prologue, main_loop, epilogue;  ///< of one tile on its SM, at the clock it will run at
   Duration reduction;                      ///< of split-K parts, after the last tile
   Bytes hbm_per_tile, l2_per_tile;
-  double clock = 1;                         ///< over boost clock
+  double clock = 1;                         ///< over boost clock, its mean
   Duration time;                            ///< alone, launch included
   SourceKind source = SourceKind::assumed;  ///< the weakest constant that went in
   std::string choice;                       ///< why this kernel, in one sentence

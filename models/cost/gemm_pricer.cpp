@@ -84,6 +84,7 @@ GemmPricer::GemmPricer(const Profile& profile, const GemmProblem& problem, const
              sms * g.matrix_efficiency.value;
   hbm_rate_ = per_second(profile.gpu.hbm.value) * g.hbm_efficiency.value;
   l2_rate_ = per_second(profile.gpu.l2.value) * g.l2_efficiency.value;
+  if (is_partition(profile, budget)) sharers_ = sms / static_cast<double>(all_sms(budget));
   in_ = bits_of(problem.input) / 8.0;
   out_ = bits_of(problem.output) / 8.0;
 }
@@ -151,9 +152,9 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const bool hangs_over = own && rows * kernel.tile_m > problem_.m;
   const double overhang = hangs_over ? seconds(g.overhang_step.value) * busy_ctas / sms : 0.0;
   const double loads = greatest_of_loads(
-      traffic * through_l2 / l2_rate_ + overhang,
+      traffic * through_l2 * sharers_ / l2_rate_ + overhang,
       seconds(g.load_latency.value) / static_cast<double>(std::max<std::int64_t>(1, kernel.stages)),
-      traffic * p.hbm_bytes / hbm_rate_ / rounds);
+      p.hbm_bytes * sharers_ / hbm_rate_ / rounds);
   const double step = greatest_of(matrix, loads);
   const double store = tm * tn * (split == 1 ? out_ : 4.0);
   const double exposed = kernel.overlaps_epilogue ? 0
@@ -167,19 +168,31 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
                             static_cast<double>(split);
     p.reduction = seconds(g.split_reduction.value) + partials / l2_rate_;
   }
+  // The last CTA out waits for its store, which no tile follows.
+  if (g.drain) p.start += g.drain->value * store * sms / hbm_rate_;
   p.l2_bytes = l2_step * static_cast<double>(p.steps) + store;
 
   const double work = static_cast<double>(p.waves) * (p.prologue + p.main_loop + p.epilogue);
   const double busy =
       static_cast<double>(p.tiles) / sms * static_cast<double>(p.steps) * multiply / work;
-  // Ranks that share a device multiply at the same time, and draw from one limit.
-  const double sharers =
-      is_partition(profile_, budget_) ? sms / static_cast<double>(all_sms(budget_)) : 1.0;
-  const double slowest =
-      problem_.power_limited ? g.power_limited_clock.value : g.sustained_clock.value;
-  p.clock = 1 - (1 - slowest) * std::pow(std::min(1.0, busy * sharers), g.power_exponent.value);
+  const double load = std::pow(std::min(1.0, busy * sharers_), g.power_exponent.value);
+  p.clock = work / at_its_clock(work, load);
   p.time = p.start + work / p.clock + p.reduction;
   return p;
+}
+
+double GemmPricer::at_its_clock(double work, double load) const {
+  const auto& g = *profile_.gemm;
+  const auto clock = [&](double busy) { return 1 - (1 - busy) * load; };
+  const double settled =
+      clock(problem_.power_limited ? g.power_limited_clock.value : g.sustained_clock.value);
+  if (!g.answer || problem_.power_limited || problem_.follows_others) return work / settled;
+  const double fresh = clock(g.answer->fresh_clock.value), low = clock(g.answer->low_clock.value);
+  const double after = seconds(g.answer->after.value), lasts = seconds(g.answer->lasts.value);
+  if (work <= after * fresh) return work / fresh;
+  const double rest = work - after * fresh;
+  if (rest <= lasts * low) return after + rest / low;
+  return after + lasts + (rest - lasts * low) / settled;
 }
 
 PricedGemm GemmPricer::stretched(PricedGemm p, double seconds_wanted) const {
@@ -198,19 +211,25 @@ PricedGemm GemmPricer::stretched(PricedGemm p, double seconds_wanted) const {
   return p;
 }
 
-/// Bytes that HBM sees. A wave covers r x c tiles, as square as it can be; rows of A stay in the L2 while a
-/// band of r tiles is walked if they fill no more than half of it; A and B are read once if both fit.
+/// Bytes that HBM sees. Our kernels walk groups of rows column by column, so that a wave covers as many columns as
+/// its CTAs are more than the tiles of a group's column; of the library's, whose order is not known, a wave covers
+/// tiles as square as it can be. Rows of A stay in the L2 while their band is walked if they fill no more than half
+/// of it, or of a rank's part of it; A and B are read once if both fit.
 double GemmPricer::hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const {
   const double m = static_cast<double>(problem_.m), n = static_cast<double>(problem_.n);
   const double k = static_cast<double>(problem_.k);
   const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
   const double output = m * n * out_ + (p.split > 1 ? m * n * 8 : 0);
   const double once = (m + n) * k * in_;
-  const double half_l2 = static_cast<double>(profile_.gpu.l2_size.value.count()) / 2;
+  const double half_l2 = static_cast<double>(profile_.gpu.l2_size.value.count()) / 2 / sharers_;
   if (once <= half_l2) return once + output;
   const double together = static_cast<double>(p.resident);
-  const double band = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
-  const double across = together * tm / band * tn;
+  double band = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
+  double across = together * tm / band * tn;
+  if (problem_.library == GemmLibrary::ours) {
+    band = std::min(m, static_cast<double>(most_rows_together));
+    across = std::max(1.0, together * tm / static_cast<double>(p.split) / band) * tn;
+  }
   const double bands = std::ceil(m / band);
   const bool band_stays = band * k * in_ <= half_l2;
   const double loads = (bands * n + (band_stays ? 1.0 : std::ceil(n / across)) * m) * k * in_;

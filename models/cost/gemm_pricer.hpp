@@ -21,6 +21,9 @@ struct PricedGemm {
 /// Whether a budget is of some of a device's SMs by GPC, not of all with a limit.
 [[nodiscard]] bool is_partition(const Profile& profile, const SmBudget& budget);
 
+/// Rows that our kernels walk together, every column of them before the next group (kernels/sm90, TileOrder::group).
+inline constexpr std::int64_t most_rows_together = 2048;
+
 class GemmPricer {
  public:
   /// Throws MissingConstant if the profile has no GEMM constants.
@@ -34,6 +37,8 @@ class GemmPricer {
 
  private:
   [[nodiscard]] std::int64_t launched(std::int64_t cluster, std::int64_t resident) const;
+  /// How long `work`, which is its time at boost clock, takes at a load of the matrix units from 0 to 1.
+  [[nodiscard]] double at_its_clock(double work, double load) const;
   [[nodiscard]] double hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const;
   [[nodiscard]] const KernelCorrection* correction(const GemmTile& kernel,
                                                    std::int64_t split) const;
@@ -42,6 +47,7 @@ class GemmPricer {
   const GemmProblem& problem_;
   const SmBudget& budget_;
   double sm_rate_ = 1, hbm_rate_ = 1, l2_rate_ = 1, in_ = 2, out_ = 2;
+  double sharers_ = 1;  ///< of the device: partitions multiply and load at the same time
 };
 
 }  // namespace weft::model

@@ -168,6 +168,17 @@ OwnGemmConstants read_own(StrictObject& object) {
   return own;
 }
 
+PowerAnswer read_answer(StrictObject& object) {
+  PowerAnswer answer;
+  answer.fresh_clock = efficiency(
+      object, {"fresh_clock", "clock before the answer with the matrix units always busy"}, 1);
+  answer.after = duration(object, {"after", "from a product's begin to the answer"});
+  answer.low_clock = efficiency(
+      object, {"low_clock", "clock during the answer with the matrix units always busy"}, 1);
+  answer.lasts = duration(object, {"lasts", "how long the answer lasts"});
+  return answer;
+}
+
 GemmConstants read_gemm(StrictObject& object) {
   GemmConstants gemm;
   gemm.start = duration(object, {"start", "a launch measured alone: first CTA in, last CTA out"});
@@ -191,6 +202,11 @@ GemmConstants read_gemm(StrictObject& object) {
       object, {"overhang_step", "of a K step's loads with rows beyond the edge, all SMs loading"});
   gemm.power_exponent =
       share(object, {"power_exponent", "how steeply the clock falls as more units are busy"}, 10);
+  gemm.answer = object.optional_object(
+      {"answer", "how the clock moves until the power controller has settled"}, read_answer);
+  gemm.drain = object.optional<Sourced<double>>(
+      {"drain", "share of the last tile's store that shows before the kernel ends"},
+      between(0.0, 10.0));
   gemm.own = object.optional_object({"own", "what weft's own kernels have otherwise"}, read_own);
   gemm.corrections = read_corrections(object);
   gemm.measured = read_measured(object);

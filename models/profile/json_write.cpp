@@ -110,6 +110,13 @@ Value write_gemm(const GemmConstants& gemm) {
                                {"sustained_clock", to_value(gemm.sustained_clock)},
                                {"power_exponent", to_value(gemm.power_exponent)},
                                {"power_limited_clock", to_value(gemm.power_limited_clock)}});
+  if (gemm.answer) {
+    value.set("answer", Value::object({{"fresh_clock", to_value(gemm.answer->fresh_clock)},
+                                       {"after", to_value(gemm.answer->after)},
+                                       {"low_clock", to_value(gemm.answer->low_clock)},
+                                       {"lasts", to_value(gemm.answer->lasts)}}));
+  }
+  if (gemm.drain) value.set("drain", to_value(*gemm.drain));
   if (gemm.own) {
     value.set("own", Value::object({{"start", to_value(gemm.own->start)},
                                     {"epilogue_exposed", to_value(gemm.own->epilogue_exposed)}}));

@@ -178,6 +178,16 @@ struct OwnGemmConstants {
   friend bool operator==(const OwnGemmConstants&, const OwnGemmConstants&) = default;
 };
 
+/// How the clock of a device that begins to multiply moves until it has settled: its power controller answers late, and
+/// by more than it has to. Clocks are with the matrix units always busy, over boost clock.
+struct PowerAnswer {
+  Sourced<double> fresh_clock;  ///< before the answer
+  Sourced<Duration> after;      ///< from the product's begin to the answer
+  Sourced<double> low_clock;    ///< while it lasts
+  Sourced<Duration> lasts;
+  friend bool operator==(const PowerAnswer&, const PowerAnswer&) = default;
+};
+
 /// GEMM: equation and meaning in models/cost/gemm.hpp.
 struct GemmConstants {
   Sourced<Duration> start;            ///< a launch measured alone: first CTA in, last CTA out
@@ -195,6 +205,9 @@ struct GemmConstants {
   Sourced<double> power_exponent;   ///< how steeply the clock falls as more units are busy
   /// The same once work has run for so long that the power limit sets it.
   Sourced<double> power_limited_clock;
+  std::optional<PowerAnswer> answer;  ///< none: the clock is the sustained one at once
+  /// Share of the last tile's output store, at an SM's part of the HBM, that shows before the kernel ends.
+  std::optional<Sourced<double>> drain;
   std::optional<OwnGemmConstants> own;
   std::vector<KernelCorrection> corrections;
   std::vector<MeasuredProducts> measured;

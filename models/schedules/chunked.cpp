@@ -99,7 +99,7 @@ class Chunked final : public Schedule {
       for (const std::int64_t rows : sizes) {
         const GemmCost& cost =
             site.prices->gemm({rows, view.work.rank.n, view.work.rank.k, view.work.x.element,
-                               view.work.y.element, site.products},
+                               view.work.y.element, site.products, false, rows < view.work.rank.m},
                               sms);
         grids.insert(grids.end(), {cost.grid, cost.waves, cost.tile_time().ps(), cost.kernel.tile_m,
                                    cost.kernel.tile_n});
@@ -137,7 +137,7 @@ class Chunked final : public Schedule {
       if (rows > 0) {
         const GemmCost& cost =
             site.prices->gemm({rows, view.work.rank.n, view.work.rank.k, view.work.x.element,
-                               view.work.y.element, site.products},
+                               view.work.y.element, site.products, false, rows < view.work.rank.m},
                               sms);
         computes.back() = around + tiles_bound(cost, site);
       }

@@ -110,7 +110,9 @@ const GemmCost& LayerProgram::gemm_cost(int rank, const GemmCall& call) const {
                             call.work->rank.k,
                             call.work->x.element,
                             call.work->y.element,
-                            call.library};
+                            call.library,
+                            false,
+                            call.rows < call.work->rank.m};
   return site_.prices->gemm(problem, site_.sms(rank, call.margin));
 }
 

@@ -145,9 +145,10 @@ RowRange rows_of_owner(const FusedView& view, int owner) {
 Duration tile_work(const FusedView& view, std::int64_t rows, std::int64_t columns,
                    GemmLibrary library, int margin, const Site& site) {
   if (rows <= 0 || columns <= 0) return {};
-  const GemmCost cost = site.prices->gemm(
-      {rows, columns, view.work.rank.k, view.work.x.element, view.work.y.element, library},
-      site.sms(0, margin));
+  const GemmCost cost =
+      site.prices->gemm({rows, columns, view.work.rank.k, view.work.x.element, view.work.y.element,
+                         library, false, rows < view.work.rank.m},
+                        site.sms(0, margin));
   const std::int64_t at_once = std::max<std::int64_t>({1, cost.resident, site.sms(0).sms()});
   return Duration::from_ps(narrow(Int128{cost.tile_time().ps()} * cost.tiles / at_once));
 }

@@ -93,7 +93,8 @@ Prices::Prices(const Profile& profile, const Fabric& fabric, CostModel model)
 Prices::~Prices() = default;
 
 const GemmCost& Prices::gemm(const GemmProblem& p, const SmBudget& budget) {
-  const std::int64_t kinds = (number(p.input) << 16) | (number(p.output) << 8) | number(p.library);
+  const std::int64_t kinds = (std::int64_t{p.follows_others} << 24) | (number(p.input) << 16) |
+                             (number(p.output) << 8) | number(p.library);
   return remembered(tables_->mutex, tables_->gemms,
                     {p.m, p.n, p.k, kinds, tables_->number_of(budget)},
                     [&] { return gemm_cost(profile_, p, budget); });

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/cost/gemm.hpp"
+#include "models/cost/gemm_pricer.hpp"
 #include "models/schedules/chunk_plan.hpp"
 
 namespace weft::model {
@@ -21,9 +21,6 @@ struct TileStretch {
   std::vector<int> chunks;  ///< of the plan, ascending
   friend bool operator==(const TileStretch&, const TileStretch&) = default;
 };
-
-/// kernels/sm90: TileOrder::group, less where chunks are smaller.
-inline constexpr std::int64_t most_rows_together = 2048;
 
 /// Whether every rank walks as any other, from its own rows on: each owns as many whole clusters of tiles.
 [[nodiscard]] bool ranks_walk_alike(std::int64_t rows, int ranks, const GemmCost& cost);

@@ -265,6 +265,76 @@ TEST(Gemm, ClockIsTheSustainedOneOfADeviceThatOnlyMultiplies) {
   EXPECT_NEAR(clock(100), 0.5, 1e-6);
 }
 
+// K steps of 2.097152 us each, on all SMs at once: 0.9 of the clock for 100 us, 0.5 for 50 us, then 0.8.
+TEST(Gemm, ClockIsFreshThenLowWhileThePowerControllerAnswersThenSustained) {
+  Profile profile = with_gemm();
+  profile.gemm->sustained_clock = given(0.8);
+  profile.gemm->power_limited_clock = given(0.7);
+  profile.gemm->answer = PowerAnswer{given(0.9), given(100_us), given(0.5), given(50_us)};
+  GemmProblem problem{.m = 1280, .n = 1280};
+  const double step = 2.097152;
+  const auto work = [&](std::int64_t steps) {
+    problem.k = steps * 64;
+    const GemmCost cost = gemm_cost(profile, problem, SmBudget::of(100), square_tile(128));
+    EXPECT_EQ(cost.time, cost.start + cost.tile_time());
+    return ratio(cost.tile_time(), 1_us);
+  };
+  EXPECT_NEAR(work(20), 20 * step / 0.9, 1e-3);
+  EXPECT_NEAR(work(50), 100 + (50 * step - 90) / 0.5, 1e-3);
+  EXPECT_NEAR(work(100), 150 + (100 * step - 90 - 25) / 0.8, 1e-3);
+  // What follows others finds a controller that has answered; so does work that goes on.
+  problem.follows_others = true;
+  EXPECT_NEAR(work(50), 50 * step / 0.8, 1e-3);
+  problem.power_limited = true;
+  EXPECT_NEAR(work(50), 50 * step / 0.7, 1e-3);
+}
+
+// Two ranks on halves of one device: each loads from the L2, and reads HBM, at half of the rates; 10 MB of operands
+// each fit half of the L2 together, 20 MB each do not and are read by waves.
+TEST(Gemm, RanksThatShareADeviceShareItsL2AndItsHbm) {
+  Profile profile = with_gemm();
+  const SmBudget alone = SmBudget::of(50), half{{25, 25}, 0};
+  const GemmProblem problem{.m = 1280, .n = 1280, .k = 1920};
+  const auto loop = [&](const SmBudget& budget) {
+    return ratio(gemm_cost(profile, problem, budget, square_tile(128)).main_loop, 1_us);
+  };
+  EXPECT_EQ(loop(half), loop(alone));
+  profile.gpu.l2 = given(50_GBps);
+  EXPECT_NEAR(loop(half) / loop(alone), 2, 0.01);
+  profile.gpu.l2 = given(4000_TBps);
+  profile.gpu.hbm = given(Bandwidth::from_bytes_per_second(10'000'000'000));
+  EXPECT_NEAR(loop(half) / loop(alone), 2, 0.01);
+  const GemmProblem large{.m = 1280, .n = 1280, .k = 3840};
+  const auto read = [&](const SmBudget& budget) {
+    const GemmCost cost = gemm_cost(profile, large, budget, square_tile(128));
+    return cost.hbm_per_tile * cost.tiles;
+  };
+  EXPECT_GT(read(half), read(alone));
+}
+
+// 2,048 rows of 8,192 are 32 MiB, more than half of the L2 keeps: a wave of 100 tiles covers all 16 rows of tiles and
+// six columns and a quarter, so that A is read once for every 800 columns of B.
+TEST(Gemm, OurKernelsWalkGroupsOfRows) {
+  GemmProblem problem{.m = 4096, .n = 12800, .k = 8192};
+  problem.library = GemmLibrary::ours;
+  const GemmCost cost = gemm_cost(with_gemm(), problem, SmBudget::of(100), square_tile(128));
+  const double groups = 2, turns = 16;
+  const double rows = groups * 12800 + turns * 4096;
+  const double bytes = rows * 8192 * 2 + 4096.0 * 12800 * 2;
+  EXPECT_NEAR(ratio(cost.hbm_per_tile * cost.tiles, 1_B) / bytes, 1, 1e-5);
+}
+
+TEST(Gemm, TheStoreOfTheLastTileShowsOnce) {
+  Profile profile = with_gemm();
+  profile.gpu.hbm = given(1_TBps);
+  profile.gemm->drain = given(0.5);
+  const GemmProblem problem{.m = 2560, .n = 1280, .k = 6400};
+  const GemmCost cost = gemm_cost(profile, problem, SmBudget::of(100), square_tile(128));
+  EXPECT_EQ(cost.waves, 2);
+  // Half of 128 x 128 elements of 2 bytes at a hundredth of the rate.
+  EXPECT_EQ(cost.start, 3_us + Duration::from_ps(1'638'400));
+}
+
 Profile with_grid() {
   Profile profile = with_gemm();
   profile.gemm->tiles = {square_tile(128)};
