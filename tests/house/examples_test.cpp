@@ -54,7 +54,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 std::vector<SourceFile> documents() {
   std::vector<SourceFile> found;
-  for (auto& file : source_tree()) {
+  for (const auto& file : source_tree()) {
     if (file.path.extension() == ".md" && !examples_of(file).empty()) found.push_back(file);
   }
   return found;

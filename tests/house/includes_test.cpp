@@ -134,7 +134,7 @@ TEST(Includes, TheArrowsHaveNoCycle) {
 // Only the code of weft is seen under quotes, from the root, and it exists.
 TEST(Includes, QuotedOnesReadFromTheRoot) {
   std::set<std::string> paths;
-  const auto files = source_tree();
+  const auto& files = source_tree();
   for (const auto& file : files) paths.insert(file.path.generic_string());
   for (const auto& file : files) {
     if (!is_code(file)) continue;

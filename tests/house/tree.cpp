@@ -36,9 +36,7 @@ SourceFile read(const fs::path& path) {
   return file;
 }
 
-}  // namespace
-
-std::vector<SourceFile> source_tree() {
+std::vector<SourceFile> read_tree() {
   if (!fs::exists("CMakePresets.json")) {
     throw std::runtime_error("run this test from the root of the source tree");
   }
@@ -56,6 +54,13 @@ std::vector<SourceFile> source_tree() {
   files.reserve(paths.size());
   for (const auto& path : paths) files.push_back(read(path));
   return files;
+}
+
+}  // namespace
+
+const std::vector<SourceFile>& source_tree() {
+  static const std::vector<SourceFile> tree = read_tree();
+  return tree;
 }
 
 bool is_header(const SourceFile& file) {

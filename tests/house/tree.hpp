@@ -18,8 +18,8 @@ struct SourceFile {
 };
 
 /// Every text file of the source tree that the working directory is the root of, by path; build
-/// trees and dot-directories other than .ci are left out.
-std::vector<SourceFile> source_tree();
+/// trees and dot-directories other than .ci are left out. Read once.
+const std::vector<SourceFile>& source_tree();
 
 /// Whether the file is C++ or CUDA.
 bool is_code(const SourceFile& file);
