@@ -21,6 +21,9 @@ using config::TextLine;
 constexpr std::size_t kLongestWord = 4096;
 // Arguments in a variable in a variable: scripts go two deep; one that holds itself has no end.
 constexpr int kDeepestAssignment = 8;
+// Values written out, all of a text together: scripts need some kilobytes; those whose variables hold each other
+// several times over would grow with a power of their depth.
+constexpr std::size_t kMostExpanded = std::size_t{1} << 20;
 
 /// Keys without dashes that NeMo's YAML and Hydra use for the same settings.
 constexpr std::string_view kNemoKeys[] = {
@@ -210,6 +213,7 @@ class ArgumentReader {
 
   /// ${NAME}, $NAME and ${NAME:-default}; what cannot be expanded stays and is said.
   std::string expand(const std::string& text, std::uint32_t line) {
+    if (expanded_ > kMostExpanded) return {};
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] != '$' || i + 1 == text.size()) {
@@ -248,6 +252,11 @@ class ArgumentReader {
       i = after - 1;
       if (result.size() > kLongestWord) break;
     }
+    expanded_ += result.size();
+    if (expanded_ > kMostExpanded) {
+      findings_.error(line, "its variables hold each other so often that they grow without end",
+                      "write the arguments out");
+    }
     return result;
   }
 
@@ -261,6 +270,7 @@ class ArgumentReader {
   std::string pending_, value_;
   std::uint32_t pending_line_ = 0;
   int nested_ = 0;  ///< assignments whose value is being read as arguments
+  std::size_t expanded_ = 0;
 };
 
 }  // namespace

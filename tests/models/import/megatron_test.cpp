@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,6 +95,20 @@ TEST(LaunchArguments, HydraAndYaml) {
 TEST(LaunchArguments, TextWithoutAnyIsRefused) {
   EXPECT_THAT(refusal_of([] { return launch("wrong_nothing.txt"); }),
               HasSubstr("no argument is in this text"));
+}
+
+// Each holds the one before eight times; the longest are written out again and again.
+TEST(LaunchArguments, VariablesThatHoldEachOtherEnd) {
+  std::string script = "v0=\"--hidden-size 4096 \"\n";
+  for (int i = 1; i < 400; ++i) {
+    script += fmt::format("v{}=\"", i);
+    for (int k = 0; k < 8; ++k) script += fmt::format("${{v{}}}", i - 1);
+    script += "\"\n";
+  }
+  EXPECT_THAT(refusal_of([&] { return read_launch_arguments(script, "job.sh"); }),
+              HasSubstr("job.sh:"));
+  EXPECT_THAT(refusal_of([&] { return read_launch_arguments(script, "job.sh"); }),
+              HasSubstr("grow without end"));
 }
 
 TEST(MegatronJob, BecomesAModelThatIsRead) {
