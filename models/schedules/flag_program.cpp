@@ -346,7 +346,8 @@ class FlagProgram {
   }
 
   // Towards peers that do not run: one launch carries each chunk away once its flag is there, another fetches what
-  // they add meanwhile, each with half of the CTAs; all SMs add at the end.
+  // they add meanwhile, each with half of the CTAs; all SMs add at the end. The kernels keep a window of bytes under
+  // way, and wait for stores as they wait for loads: none are left to queue behind a full link.
   void carry_beside(int rank) {
     const std::int64_t half = std::max<std::int64_t>(1, knobs_.count("ctas") / 2);
     const int next = (rank + 1) % ranks_;
@@ -368,7 +369,7 @@ class FlagProgram {
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       for (const auto& [to, bytes] : pushes(rank, chunk)) {
         away.after(chunk_flags_[as_size(rank)][as_size(chunk)], complete[as_size(chunk)]);
-        away.move(program_.site().route_of_ctas(rank, to), bytes, true);
+        away.move(program_.site().route_of_ctas(rank, to), bytes, false);
       }
     }
     program_.tag(rank, 0, sim::Purpose::communication);

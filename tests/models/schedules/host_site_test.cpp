@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A group whose peers are host memory, and the walk of the kernels' tiles.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "models/planner/evaluate.hpp"
@@ -62,6 +64,20 @@ TEST(HostSite, NothingBeatsTheLinkAndEveryScheduleRunsByEveryMover) {
       }
     }
   }
+}
+
+// One launch waits for its stores within its window; a launch a chunk leaves them to queue.
+TEST(HostSite, StoresThatAreWaitedForAreNoPostedWrites) {
+  const Site site = host_site(2);
+  const auto posted = [&](const char* name) {
+    const Schedule* schedule = find_schedule(name);
+    const sim::Program program = boundary_program(boundary(BoundaryKind::gemm_rs, 2),
+                                                  {schedule, knobs_for(*schedule, "sm")}, site);
+    return std::count_if(program.traffic.begin(), program.traffic.end(),
+                         [](const sim::Traffic& traffic) { return traffic.posted_write; });
+  };
+  EXPECT_EQ(posted("device_flag"), 0);
+  EXPECT_GT(posted("chunked"), 0);
 }
 
 TEST(HostSite, SlicedChunksAreRefused) {
