@@ -58,18 +58,18 @@ class NetworkReader {
       network_.dimensions[i].shape = shape_of(shapes[i]);
     }
     each(root, "npus_count", [](AstraDimension& dimension, double number) {
+      if (!(number >= 1 && number <= static_cast<double>(kMostNpus))) return false;
       dimension.npus = static_cast<std::int64_t>(number);
-      return number == std::floor(number) && number >= 1 &&
-             number <= static_cast<double>(kMostNpus);
+      return number == std::floor(number);
     });
     each(root, "bandwidth", [](AstraDimension& dimension, double number) {
-      if (number <= 0 || number > 1e6) return false;
+      if (!(number > 0 && number <= 1e6)) return false;
       dimension.bandwidth_per_direction =
           Bandwidth::from_bytes_per_second(std::llround(number * kAstraGigabyte));
       return true;
     });
     each(root, "latency", [](AstraDimension& dimension, double number) {
-      if (number < 0 || number > 1e9) return false;
+      if (!(number >= 0 && number <= 1e9)) return false;
       dimension.latency = Duration::from_ps(std::llround(number * 1000));
       return true;
     });
