@@ -49,7 +49,7 @@ struct Options {
   int sms = 0;     ///< SMs of the partition that the stream belongs to; 0 asks the device
   int margin = 0;  ///< SMs left to others: the grid is at most sms - margin
   Scheduler scheduler = Scheduler::static_shares;
-  /// Rows of X that the tile order walks before it moves on, for reuse in the L2; 0: 2,048, or less
+  /// Rows of X that the tile order walks before it moves on, for reuse in the L2; 0: shapes::group_rows, or less
   /// where the order follows the arrival of chunks.
   int group_rows = 0;
   std::int64_t wait_budget_ns = 2'000'000'000;  ///< clock budget of any one wait

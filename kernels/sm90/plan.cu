@@ -208,8 +208,9 @@ CoreParams core_params(const Product& p, const Options& options, const Workspace
   order.rows = shapes::ceil_div(p.m, cluster_rows);
   order.columns = shapes::ceil_div(p.n, tile.n() * tile.cluster_n);
   order.first = std::clamp(first_row / cluster_rows, 0, order.rows - 1);
-  order.group = std::clamp((options.group_rows == 0 ? 2'048 : options.group_rows) / cluster_rows, 1,
-                           order.rows);
+  order.group =
+      std::clamp((options.group_rows == 0 ? shapes::group_rows : options.group_rows) / cluster_rows,
+                 1, order.rows);
   order.counter = options.scheduler == Scheduler::counter;
   order.owners = order.owner_groups = 1;
   WEFT_CUDA(cudaFuncSetAttribute(state.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

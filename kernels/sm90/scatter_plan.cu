@@ -47,7 +47,8 @@ Scattering::Params scatter_params(const Product& product, const Scatter& scatter
   const int next = (scatter.rank + 1) % scatter.ranks;
   Options in_order = options;
   // A chunk is complete, and goes, before the tiles of the next one begin.
-  if (options.group_rows == 0) in_order.group_rows = std::min(2'048, ownership.chunk_rows());
+  if (options.group_rows == 0)
+    in_order.group_rows = std::min(shapes::group_rows, ownership.chunk_rows());
   Scattering::Params params{};
   params.core = core_params(product, in_order, workspace, communication_ctas,
                             ownership.shard(next).begin, state, &scatter_kernel);

@@ -27,7 +27,8 @@ Plan plan_ag_gemm(const Product& product, const Matrix& out, const Gather& gathe
   const shapes::Ownership ownership{product.m, gather.ranks, gather.chunks_per_shard};
   Options in_order = options;
   // Tiles follow the order in which chunks arrive, chunk by chunk.
-  if (options.group_rows == 0) in_order.group_rows = std::min(2'048, ownership.chunk_rows());
+  if (options.group_rows == 0)
+    in_order.group_rows = std::min(shapes::group_rows, ownership.chunk_rows());
   Gathering::Params params{};
   params.core = core_params<Gathering>(product, in_order, workspace, gather.ctas,
                                        ownership.shard(gather.rank).begin, *state);

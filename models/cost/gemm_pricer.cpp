@@ -227,7 +227,7 @@ double GemmPricer::hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const 
   double band = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
   double across = together * tm / band * tn;
   if (problem_.library == GemmLibrary::ours) {
-    band = std::min(m, static_cast<double>(most_rows_together));
+    band = std::min(m, static_cast<double>(kernels::shapes::group_rows));
     across = std::max(1.0, together * tm / static_cast<double>(p.split) / band) * tn;
   }
   const double bands = std::ceil(m / band);

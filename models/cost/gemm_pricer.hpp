@@ -21,9 +21,6 @@ struct PricedGemm {
 /// Whether a budget is of some of a device's SMs by GPC, not of all with a limit.
 [[nodiscard]] bool is_partition(const Profile& profile, const SmBudget& budget);
 
-/// Rows that our kernels walk together, every column of them before the next group (kernels/sm90, TileOrder::group).
-inline constexpr std::int64_t most_rows_together = 2048;
-
 class GemmPricer {
  public:
   /// Throws MissingConstant if the profile has no GEMM constants.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/shapes/tile.hpp"
 #include "models/schedules/tile_walk.hpp"
 
 namespace weft::model {
@@ -33,10 +34,10 @@ OrderedTiles tiles_in_order(const Profile& profile, const MatmulWork& work, cons
   const double weights = static_cast<double>(work.rank.n) * static_cast<double>(work.rank.k) *
                          bits_of(work.w.element) / 8;
   const bool stays = weights * 2 <= static_cast<double>(profile.gpu.l2_size.value.count());
-  if (rows_together >= most_rows_together || stays || tiles.tile_time <= Duration() ||
+  if (rows_together >= kernels::shapes::group_rows || stays || tiles.tile_time <= Duration() ||
       cost.resident <= 0)
     return tiles;
-  const double plain = operands_of_wave(work, cost, most_rows_together);
+  const double plain = operands_of_wave(work, cost, kernels::shapes::group_rows);
   const double ordered = operands_of_wave(work, cost, rows_together);
   if (ordered <= plain) return tiles;
   const double read_in_a_tile = static_cast<double>(profile.gpu.hbm.value.bytes_per_second()) *

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernels/shapes/tile.hpp"
 #include "models/schedules/rows.hpp"
 
 namespace weft::model {
@@ -44,7 +45,7 @@ std::int64_t rows_together(const ChunkPlan& plan, int rank, bool gathers) {
     if (each.chunk != (gathers ? 0 : plan.size() - 1))
       longest = std::max(longest, each.rows.rows());
   }
-  return std::min(most_rows_together, longest);
+  return std::min<std::int64_t>(kernels::shapes::group_rows, longest);
 }
 
 std::int64_t tiles_of(const GemmCost& cost, std::int64_t rows, std::int64_t columns, bool whole) {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/cost/gemm_pricer.hpp"
+#include "models/cost/gemm.hpp"
 #include "models/schedules/chunk_plan.hpp"
 
 namespace weft::model {
