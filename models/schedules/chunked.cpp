@@ -98,9 +98,7 @@ class Chunked final : public Schedule {
       const SmBudget sms = site.sms(0, margin);
       for (const std::int64_t rows : sizes) {
         const GemmCost& cost =
-            site.prices->gemm({rows, view.work.rank.n, view.work.rank.k, view.work.x.element,
-                               view.work.y.element, site.products, false, rows < view.work.rank.m},
-                              sms);
+            site.prices->gemm(piece_of(view.work, rows, view.work.rank.n, site.products), sms);
         grids.insert(grids.end(), {cost.grid, cost.waves, cost.tile_time().ps(), cost.kernel.tile_m,
                                    cost.kernel.tile_n});
       }
@@ -136,9 +134,7 @@ class Chunked final : public Schedule {
       computes.emplace_back();
       if (rows > 0) {
         const GemmCost& cost =
-            site.prices->gemm({rows, view.work.rank.n, view.work.rank.k, view.work.x.element,
-                               view.work.y.element, site.products, false, rows < view.work.rank.m},
-                              sms);
+            site.prices->gemm(piece_of(view.work, rows, view.work.rank.n, site.products), sms);
         computes.back() = around + tiles_bound(cost, site);
       }
       if (copies) {

@@ -70,10 +70,9 @@ class DeviceFlag final : public Schedule {
     if (transport_of(knobs) == Transport::copy_engine) return without_sm_knobs(knobs);
     const FusedView view(boundary, *fused_pair(boundary));
     const auto kernel = [&](std::int64_t margin) {
-      const GemmCost& cost =
-          site.prices->gemm({view.work.rank.m, view.work.rank.n, view.work.rank.k,
-                             view.work.x.element, view.work.y.element, GemmLibrary::ours},
-                            site.sms(0, static_cast<int>(margin)));
+      const GemmCost& cost = site.prices->gemm(
+          piece_of(view.work, view.work.rank.m, view.work.rank.n, GemmLibrary::ours),
+          site.sms(0, static_cast<int>(margin)));
       return std::tuple(cost.resident, cost.tile_time(), cost.kernel.tile_m, cost.kernel.tile_n,
                         cost.kernel.cluster_m * cost.kernel.cluster_n);
     };

@@ -61,8 +61,7 @@ Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site)
   const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
   const bool copies = transport_of(knobs) == Transport::copy_engine;
   const GemmCost& cost =
-      site.prices->gemm({view.work.rank.m, view.work.rank.n, view.work.rank.k, view.work.x.element,
-                         view.work.y.element, GemmLibrary::ours},
+      site.prices->gemm(piece_of(view.work, view.work.rank.m, view.work.rank.n, GemmLibrary::ours),
                         site.sms(0, copies ? 0 : static_cast<int>(knobs.count("margin"))));
   const std::int64_t resident = std::max<std::int64_t>(1, cost.resident);
   const Duration tile = cost.tile_time();

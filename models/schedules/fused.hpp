@@ -67,10 +67,6 @@ inline constexpr const char* no_peer_access =
 /// Transfers of a plan whose blocks go straight from holder to owner (gather: from owner to all), chunk by chunk.
 [[nodiscard]] std::vector<Transfer> direct_transfers(const FusedView& view, const ChunkPlan& plan);
 
-/// What a rank holds of a boundary that is cut beside its operands and result: the gathered rows, a slot of each rank's
-/// partials or the output that a switch adds from, or the rows that wait for their exchange.
-[[nodiscard]] Bytes chunk_buffers(const FusedView& view);
-
 /// Transfers of a collective that runs whole, as the library makes them with this algorithm.
 [[nodiscard]] std::vector<Transfer> library_transfers(const BoundaryCollective& collective,
                                                       const Site& site,

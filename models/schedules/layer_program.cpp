@@ -105,15 +105,9 @@ std::optional<std::uint32_t> LayerProgram::engine(int rank, sim::EngineDirection
 // ---- products ----------------------------------------------------------------------------------------------
 
 const GemmCost& LayerProgram::gemm_cost(int rank, const GemmCall& call) const {
-  const GemmProblem problem{call.rows,
-                            call.columns > 0 ? call.columns : call.work->rank.n,
-                            call.work->rank.k,
-                            call.work->x.element,
-                            call.work->y.element,
-                            call.library,
-                            false,
-                            call.rows < call.work->rank.m};
-  return site_.prices->gemm(problem, site_.sms(rank, call.margin));
+  const std::int64_t columns = call.columns > 0 ? call.columns : call.work->rank.n;
+  return site_.prices->gemm(piece_of(*call.work, call.rows, columns, call.library),
+                            site_.sms(rank, call.margin));
 }
 
 Duration LayerProgram::gemm_fluid(int rank, const MatmulWork& work, std::int64_t rows) const {

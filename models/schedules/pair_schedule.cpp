@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "models/schedules/delivery.hpp"
+#include "models/schedules/site_fabric.hpp"
 
 namespace weft::model {
 
@@ -146,21 +147,12 @@ Duration tile_work(const FusedView& view, std::int64_t rows, std::int64_t column
                    GemmLibrary library, int margin, const Site& site) {
   if (rows <= 0 || columns <= 0) return {};
   const GemmCost cost =
-      site.prices->gemm({rows, columns, view.work.rank.k, view.work.x.element, view.work.y.element,
-                         library, false, rows < view.work.rank.m},
-                        site.sms(0, margin));
+      site.prices->gemm(piece_of(view.work, rows, columns, library), site.sms(0, margin));
   const std::int64_t at_once = std::max<std::int64_t>({1, cost.resident, site.sms(0).sms()});
   return Duration::from_ps(narrow(Int128{cost.tile_time().ps()} * cost.tiles / at_once));
 }
 
 namespace {
-
-Bandwidth whole_rate(const sim::Machine& machine, const sim::RouteShare& share,
-                     std::int64_t denominator) {
-  const Bandwidth link = machine.links.at(share.index).capacity_per_direction;
-  return Bandwidth::from_bytes_per_second(
-      narrow(Int128{link.bytes_per_second()} * denominator / share.numerator));
-}
 
 // Of rank 0's own links in the tree that brings what is multicast, or takes what is added.
 std::optional<Bandwidth> tree_rate(const Site& site, bool inbound) {
@@ -174,7 +166,7 @@ std::optional<Bandwidth> tree_rate(const Site& site, bool inbound) {
     if (share.on != sim::RouteShare::On::link) continue;
     const sim::Link& link = machine.links.at(share.index);
     if ((inbound ? link.to : link.from) != own) continue;
-    const Bandwidth whole = whole_rate(machine, share, tree.denominator);
+    const Bandwidth whole = rate_over(machine, share, tree.denominator);
     if (!rate || whole < *rate) rate = whole;
   }
   return rate;
@@ -205,7 +197,7 @@ std::optional<Bandwidth> port_rate(const Site& site, bool inbound) {
   std::optional<Bandwidth> rate;
   if (!common) return rate;
   for (const sim::RouteShare& share : *common) {
-    const Bandwidth whole = whole_rate(machine, share, denominator);
+    const Bandwidth whole = rate_over(machine, share, denominator);
     if (!rate || whole < *rate) rate = whole;
   }
   const auto tree = tree_rate(site, inbound);

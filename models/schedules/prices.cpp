@@ -92,6 +92,13 @@ Prices::Prices(const Profile& profile, const Fabric& fabric, CostModel model)
 
 Prices::~Prices() = default;
 
+GemmProblem piece_of(const MatmulWork& work, std::int64_t rows, std::int64_t columns,
+                     GemmLibrary library) {
+  GemmProblem problem{rows, columns, work.rank.k, work.x.element, work.y.element, library};
+  problem.follows_others = rows < work.rank.m;
+  return problem;
+}
+
 const GemmCost& Prices::gemm(const GemmProblem& p, const SmBudget& budget) {
   const std::int64_t kinds = (std::int64_t{p.follows_others} << 24) | (number(p.input) << 16) |
                              (number(p.output) << 8) | number(p.library);

@@ -12,8 +12,14 @@
 #include "models/cost/gemm.hpp"
 #include "models/cost/roofline.hpp"
 #include "models/profile/profile.hpp"
+#include "models/workloads/operator.hpp"
 
 namespace weft::model {
+
+/// A product of so many of an operator's rows and columns on one rank. One of fewer rows than there are is a piece: it
+/// follows others at once.
+[[nodiscard]] GemmProblem piece_of(const MatmulWork& work, std::int64_t rows, std::int64_t columns,
+                                   GemmLibrary library);
 
 class Prices {
  public:

@@ -57,15 +57,19 @@ Bandwidth exchange_rate(const topology::Built& built) {
 
 }  // namespace
 
+Bandwidth rate_over(const sim::Machine& machine, const sim::RouteShare& share,
+                    std::int64_t denominator) {
+  const Bandwidth link = machine.links.at(share.index).capacity_per_direction;
+  return Bandwidth::from_bytes_per_second(
+      narrow(Int128{link.bytes_per_second()} * denominator / share.numerator));
+}
+
 Bandwidth route_rate(const topology::Built& built, sim::RouteId id) {
   const sim::Route& route = built.machine.routes.at(id.value());
   std::optional<Bandwidth> rate;
   for (const sim::RouteShare& share : route.shares) {
     if (share.on != sim::RouteShare::On::link) continue;
-    const sim::Link& link = built.machine.links.at(share.index);
-    const Bandwidth whole = Bandwidth::from_bytes_per_second(
-        narrow(Int128{link.capacity_per_direction.bytes_per_second()} * route.denominator /
-               share.numerator));
+    const Bandwidth whole = rate_over(built.machine, share, route.denominator);
     if (!rate || whole < *rate) rate = whole;
   }
   return rate.value_or(Bandwidth());
@@ -120,6 +124,7 @@ void bound_nics(const Profile& profile, const topology::Built& built, Fabric& fa
           is_link ? built.machine.links.at(share.index).capacity_per_direction
                   : built.machine.switches.at(share.index).capacity;
       if (!capacity) continue;
+      // A switch counts what passes it either way, a link each way for itself.
       const double most = static_cast<double>(route.denominator) /
                           static_cast<double>(share.numerator * (is_link ? 1 : 2)) / reached;
       fabric.nic_per_direction = std::min(

@@ -9,6 +9,10 @@
 
 namespace weft::model {
 
+/// What a route carries that asks for this share of a link, if the link is its narrowest.
+[[nodiscard]] Bandwidth rate_over(const sim::Machine& machine, const sim::RouteShare& share,
+                                  std::int64_t denominator);
+
 /// A route's rate: that of its narrowest link for the share that the link carries; zero: it crosses none.
 [[nodiscard]] Bandwidth route_rate(const topology::Built& built, sim::RouteId id);
 

@@ -287,8 +287,7 @@ bool stores_keep_pace(const FusedView& view, const Knobs& knobs, const Site& sit
   paced.set("pace", "95%");
   const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
   const GemmCost& cost =
-      site.prices->gemm({view.work.rank.m, view.work.rank.n, view.work.rank.k, view.work.x.element,
-                         view.work.y.element, GemmLibrary::ours},
+      site.prices->gemm(piece_of(view.work, view.work.rank.m, view.work.rank.n, GemmLibrary::ours),
                         site.sms(0, static_cast<int>(knobs.count("margin"))));
   return paced_tile(view, cost, paced, site) > flag_tiles(view, plan, cost, site, 0).tile_time;
 }

@@ -101,9 +101,9 @@ class CutlassDistributedGemm final : public PairSchedule {
 
  private:
   static GemmCost stage_cost(const FusedView& view, const Site& site, int rank) {
-    return site.prices->gemm({rows_of_owner(view, rank).rows(), view.work.rank.n, view.work.rank.k,
-                              view.work.x.element, view.work.y.element, GemmLibrary::ours},
-                             site.sms(rank));
+    return site.prices->gemm(
+        piece_of(view.work, rows_of_owner(view, rank).rows(), view.work.rank.n, GemmLibrary::ours),
+        site.sms(rank));
   }
 
   static void run_stage(GraphWriter& graph, int rank, int stage, int owner,
