@@ -93,7 +93,8 @@ std::optional<std::string> uneven(const std::vector<topology::RankPlace>& places
 
 void check_even(const std::vector<topology::RankPlace>& places, const std::string& file) {
   if (const auto why = uneven(places))
-    throw config::ConfigErrors(config::ConfigError{file, 0, 0, "/boundary/ranks", *why, ""});
+    throw config::ConfigErrors(config::ConfigError{file, 0, 0, "/boundary/ranks", *why,
+                                                   "ranks that fill nodes alike, or one node"});
 }
 
 namespace {

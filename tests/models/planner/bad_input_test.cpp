@@ -247,7 +247,9 @@ TEST(BadPlan, SaysWhatTheMachineCannot) {
            head +
                R"("K": 1026, "ranks": 9, "machine": "../machines/h200x8x2.json", "schedule": "serial"}})",
            "configs/scenarios/s.json: /boundary/ranks: 9 ranks on 2 nodes, 8 on one and 1 on "
-           "another: collectives between nodes have as many ranks on each"},
+           "another: collectives between nodes have as many ranks on each (ranks that fill nodes "
+           "alike, or "
+           "one node)"},
           {"illegal schedule",
            head +
                R"("K": 1024, "ranks": 4, "machine": "../machines/l20x8.json", "schedule": "chunked",
