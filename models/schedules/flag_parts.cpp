@@ -21,8 +21,9 @@ std::vector<FlagPart> by_chunk(const FusedView& view, const ChunkPlan& plan, int
   FlagPart part;
   std::int64_t rows = 0, tiles = 0;
   for (int chunk = 0; chunk < plan.size(); ++chunk) {
-    rows += product_rows(view, plan, rank, chunk);
-    part.rows += product_rows(view, plan, rank, chunk);
+    const std::int64_t more = product_rows(view, plan, rank, chunk);
+    rows += more;
+    part.rows += more;
     part.chunks.push_back(chunk);
     const bool last = chunk + 1 == plan.size();
     part.tiles = tiles_of(cost, rows, view.work.rank.n, !view.gathers || last) - tiles;

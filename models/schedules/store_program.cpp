@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "models/schedules/communication_kernel.hpp"
 #include "models/schedules/demands.hpp"
 #include "models/schedules/flag_parts.hpp"
+#include "models/schedules/tile_walk.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
@@ -67,12 +67,15 @@ class StoreProgram {
         signals.push_back(program.builder().signal(program.memory(rank)));
       counts_.emplace_back(signals.size(), 0);
       summed_.push_back(program.builder().signal(program.memory(rank)));
-      parts_.push_back(parts_of(rank));
     }
-    for (const auto& parts : parts_) {
-      for (const StorePart& part : parts) {
-        for (const Landing& landing : part.landings)
-          counts_[at_index(landing.owner)][at_index(landing.cut)] += part.splits() ? 2U : 1U;
+    alike_ = ranks_are_alike();
+    for (int rank = 0; rank < (alike_ ? 1 : ranks_); ++rank) parts_.push_back(parts_of(rank));
+    for (int rank = 0; rank < ranks_; ++rank) {
+      for (const StorePart& part : parts(rank)) {
+        for (const Landing& landing : part.landings) {
+          counts_[at_index(turned(rank, landing.owner))][at_index(landing.cut)] +=
+              part.splits() ? 2U : 1U;
+        }
       }
     }
   }
@@ -93,9 +96,21 @@ class StoreProgram {
   const GemmCost& cost_of(int rank) const {
     return flag_cost(view_, knobs_, label_, program_, rank);
   }
-  sim::SignalId landed(const Landing& landing) const {
-    return landed_[at_index(landing.owner)][at_index(landing.cut)];
+  sim::SignalId landed(int owner, int cut) const { return landed_[at_index(owner)][at_index(cut)]; }
+  // Whether every rank does what the first one does, with its own number added to that of each owner.
+  bool ranks_are_alike() const {
+    const MatrixExtent& extent = view_.collective.extent;
+    const GemmCost& first = cost_of(0);
+    for (int rank = 1; rank < ranks_; ++rank) {
+      if (&cost_of(rank) != &first) return false;
+    }
+    return extent.rows % ranks_ == 0 && (!exchanges() || extent.columns % ranks_ == 0) &&
+           (plan_.order() == ChunkOrder::sliced || ranks_walk_alike(extent.rows, ranks_, first));
   }
+  const std::vector<StorePart>& parts(int rank) const {
+    return parts_[at_index(alike_ ? 0 : rank)];
+  }
+  int turned(int rank, int owner) const { return alike_ ? (owner + rank) % ranks_ : owner; }
   static sim::SignalPost count_up(sim::SignalId signal) {
     return {sim::SignalPost::Kind::add, signal, 1, {}};
   }
@@ -120,33 +135,36 @@ class StoreProgram {
   // chunks are cuts of the own rows.
   StorePart chunk_of(int rank, int chunk) const {
     StorePart whole;
+    // Cuts are in the order of their rows.
     const auto land = [&](int owner, RowRange rows) {
       const std::vector<RowRange>& cuts = cuts_[at_index(owner)];
-      for (std::size_t cut = 0; cut < cuts.size(); ++cut) {
-        if (cuts[cut].begin < rows.end && rows.begin < cuts[cut].end)
-          whole.landings.push_back({owner, static_cast<int>(cut)});
-      }
+      auto cut = std::partition_point(cuts.begin(), cuts.end(),
+                                      [&](RowRange each) { return each.end <= rows.begin; });
+      for (; cut != cuts.end() && cut->begin < rows.end; ++cut)
+        whole.landings.push_back({owner, static_cast<int>(cut - cuts.begin())});
     };
     const int own = plan_.order() == ChunkOrder::rotated ? plan_.size() - 1 : plan_.size();
     if (chunk >= own) {
       whole.landings.push_back({rank, chunk - own});
       return whole;
     }
-    for (const Piece& piece : plan_.pieces(rank, chunk)) {
-      if (exchanges()) {
-        if (piece.owner != rank) continue;
-        for (int step = 1; step < ranks_; ++step) {
-          const int to = (rank + step) % ranks_;
-          const Block block = view_.exchanged(rank, piece.rows, to);
-          if (block.empty()) continue;
-          whole.store(to, view_.bytes(block));
-          whole.landings.push_back({to, 0});
-        }
-        continue;
+    whole.stores.reserve(at_index(ranks_));
+    whole.landings.reserve(at_index(ranks_));
+    plan_.each_piece(rank, chunk, [&](const Piece& piece) {
+      if (!exchanges()) {
+        if (piece.owner != rank) whole.store(piece.owner, view_.bytes(view_.block(piece)));
+        land(piece.owner, piece.rows);
+        return;
       }
-      if (piece.owner != rank) whole.store(piece.owner, view_.bytes(view_.block(piece)));
-      land(piece.owner, piece.rows);
-    }
+      if (piece.owner != rank) return;
+      for (int step = 1; step < ranks_; ++step) {
+        const int to = (rank + step) % ranks_;
+        const Block block = view_.exchanged(rank, piece.rows, to);
+        if (block.empty()) continue;
+        whole.store(to, view_.bytes(block));
+        whole.landings.push_back({to, 0});
+      }
+    });
     return whole;
   }
 
@@ -160,30 +178,41 @@ class StoreProgram {
         },
         nothing,
         plan_.order() == ChunkOrder::rotated ? cuts_[at_index(rank)] : std::vector<RowRange>());
-    std::map<int, std::int64_t> tiles_of;  // of a chunk, each tile as many times as it has chunks
+    // What a chunk stores, and its tiles: each as many times as it has chunks.
+    struct Whole {
+      StorePart part;
+      std::int64_t tiles = 0, before = 0;
+    };
+    std::vector<Whole> wholes;
     const auto weight = [](const FlagPart& part) {
       return std::max<std::int64_t>(1, part.tiles / static_cast<std::int64_t>(part.chunks.size()));
     };
     for (const FlagPart& part : walk) {
-      for (const int chunk : part.chunks) tiles_of[chunk] += weight(part);
+      for (const int chunk : part.chunks) {
+        while (wholes.size() <= at_index(chunk))
+          wholes.push_back({chunk_of(rank, static_cast<int>(wholes.size())), 0, 0});
+        wholes[at_index(chunk)].tiles += weight(part);
+      }
     }
-    std::map<int, std::int64_t> before;
     std::vector<StorePart> parts;
+    parts.reserve(walk.size());
     for (const FlagPart& part : walk) {
       StorePart& made = parts.emplace_back();
       made.tiles = part.tiles;
       made.rows = part.rows;
+      made.stores.reserve(at_index(ranks_));
       for (const int chunk : part.chunks) {
-        const StorePart whole = chunk_of(rank, chunk);
-        const std::int64_t from = before[chunk], all = tiles_of[chunk];
-        const std::int64_t to = before[chunk] = from + weight(part);
-        for (const auto& [owner, bytes] : whole.stores) {
+        Whole& whole = wholes[at_index(chunk)];
+        const std::int64_t from = whole.before;
+        const std::int64_t to = whole.before += weight(part);
+        for (const auto& [owner, bytes] : whole.part.stores) {
           const auto upto = [&, count = bytes.count()](std::int64_t tiles) {
-            return narrow(Int128{count} * tiles / all);
+            return narrow(Int128{count} * tiles / whole.tiles);
           };
           made.store(owner, Bytes::from(upto(to) - upto(from)));
         }
-        made.landings.insert(made.landings.end(), whole.landings.begin(), whole.landings.end());
+        made.landings.insert(made.landings.end(), whole.part.landings.begin(),
+                             whole.part.landings.end());
       }
     }
     return parts;
@@ -205,11 +234,12 @@ class StoreProgram {
       for (const auto& [owner, bytes] : part.stores) {
         const std::int64_t over = rest ? bytes.count() % part.tiles : 0;
         const Bytes each = Bytes::from(bytes.count() / part.tiles + over);
-        if (each > Bytes()) kernel.route(route(rank, owner), each, true);
+        if (each > Bytes()) kernel.route(route(rank, turned(rank, owner)), each, true);
       }
-      for (const Landing& landing : part.landings) kernel.post(count_up(landed(landing)));
+      for (const Landing& landing : part.landings)
+        kernel.post(count_up(landed(turned(rank, landing.owner), landing.cut)));
     };
-    for (const StorePart& part : parts_[at_index(rank)]) {
+    for (const StorePart& part : parts(rank)) {
       if (part.splits()) emit(part, 1, true);
       emit(part, part.tiles - (part.splits() ? 1 : 0), !part.splits());
     }
@@ -222,7 +252,7 @@ class StoreProgram {
     program_.host(rank).labelled(label_).launch(program_.compute(rank), kernel.id());
     program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
     if (const std::uint64_t count = counts_[at_index(rank)].front(); count > 0)
-      program_.host(rank).wait(program_.communication(rank), landed({rank, 0}), count);
+      program_.host(rank).wait(program_.communication(rank), landed(rank, 0), count);
   }
 
   void with_sums(int rank) {
@@ -265,7 +295,8 @@ class StoreProgram {
   std::vector<std::vector<sim::SignalId>> landed_;  // [owner][cut], in the owner's memory
   std::vector<std::vector<std::uint64_t>> counts_;  // posts that complete each
   std::vector<sim::SignalId> summed_;               // [rank]
-  std::vector<std::vector<StorePart>> parts_;       // [rank]
+  bool alike_ = false;
+  std::vector<std::vector<StorePart>> parts_;  // [rank]; of the first one where they are alike
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "models/schedules/tile_walk.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "kernels/shapes/tile.hpp"
 #include "models/schedules/rows.hpp"
@@ -26,11 +25,13 @@ std::vector<Owned> chunks_by_row(const ChunkPlan& plan, int rank) {
 }
 
 std::vector<int> touched(const std::vector<Owned>& owned, std::int64_t begin, std::int64_t end) {
-  std::set<int> chunks;
+  std::vector<int> chunks;
   for (const Owned& each : owned) {
-    if (each.rows.begin < end && begin < each.rows.end) chunks.insert(each.chunk);
+    if (each.rows.begin < end && begin < each.rows.end) chunks.push_back(each.chunk);
   }
-  return {chunks.begin(), chunks.end()};
+  std::sort(chunks.begin(), chunks.end());
+  chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+  return chunks;
 }
 
 }  // namespace
