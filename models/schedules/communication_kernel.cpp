@@ -99,10 +99,8 @@ Duration CommunicationKernel::time_of(Bytes bytes_per_cta, Duration start) const
   return time;
 }
 
-// CTAs that add and do nothing else, and those of whom nothing is known, move what an SM can.
-Duration CommunicationKernel::sum_time(Bytes bytes_per_cta, Bytes all, bool last) const {
-  const Profile& profile = program_.site().profile;
-  if (!profile.sums || !shares_launch_) return bytes_per_cta / profile.memory->per_sm.value;
+Duration sum_time(const Profile& profile, Bytes bytes_per_cta, Bytes all, bool last) {
+  if (!profile.sums) return bytes_per_cta / profile.memory->per_sm.value;
   return profile.sums->start.value + (last ? profile.sums->tail.value : Duration()) +
          std::max(bytes_per_cta / profile.sums->per_cta.value, all / profile.sums->cap.value);
 }
@@ -143,7 +141,11 @@ void CommunicationKernel::move(sim::RouteId route, Bytes bytes, bool writes) {
 void CommunicationKernel::sum(Bytes bytes, const std::vector<std::pair<sim::RouteId, Bytes>>& sends,
                               bool last_piece) {
   const auto emit = [&](std::int64_t tiles, Bytes tile, bool rest, bool last) {
-    kernel_.range(tiles, rest ? Duration() : sum_time(tile, bytes, last_piece), copy_demand);
+    // CTAs that add and do nothing else move what an SM can.
+    const Profile& profile = program_.site().profile;
+    const Duration time = shares_launch_ ? sum_time(profile, tile, bytes, last_piece)
+                                         : tile / profile.memory->per_sm.value;
+    kernel_.range(tiles, rest ? Duration() : time, copy_demand);
     if (tile > Bytes()) kernel_.memory(program_.memory(rank_), tile);
     for (const auto& [route, all] : sends) {
       const std::int64_t sent = rest ? all.count() % ctas_ : all.count() / ctas_;

@@ -15,6 +15,10 @@
 
 namespace weft::model {
 
+/// What CTAs of a product's own launch take to add a piece of `all` bytes, read and written, each CTA its part; where
+/// nothing is known of them, they move what an SM can. `last`: nothing of them follows.
+[[nodiscard]] Duration sum_time(const Profile& profile, Bytes bytes_per_cta, Bytes all, bool last);
+
 class CommunicationKernel {
  public:
   /// CTAs of `rank`, paced or free as the knobs say.
@@ -52,7 +56,6 @@ class CommunicationKernel {
  private:
   void flags(bool first, bool last);
   [[nodiscard]] Duration time_of(Bytes bytes_per_cta, Duration start) const;
-  [[nodiscard]] Duration sum_time(Bytes bytes_per_cta, Bytes all, bool last) const;
 
   LayerProgram& program_;
   int rank_;

@@ -3,6 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "models/schedules/communication_kernel.hpp"
+#include "models/schedules/flag_parts.hpp"
 #include "models/schedules/flag_program.hpp"
 #include "models/schedules/pair_schedule.hpp"
 #include "models/schedules/store_program.hpp"
@@ -55,6 +57,29 @@ Duration move_time(const FusedView& view, const ChunkPlan& plan, int chunk, cons
   return std::max(at_port, moved / communication_rate(knobs, site));
 }
 
+// What rank 0 adds of its own rows, cut as the rank before it sends them.
+struct Sums {
+  Duration all, least;  ///< of all cuts one after the other, of the one that takes least
+};
+
+Sums sums_of(const FusedView& view, const ChunkPlan& plan, const Knobs& knobs, const Site& site) {
+  Sums sums;
+  if (!view.reduces()) return sums;
+  std::optional<Duration> least;
+  for (int chunk = 0; chunk < plan.size(); ++chunk) {
+    plan.each_piece(plan.ranks() - 1, chunk, [&](const Piece& piece) {
+      if (piece.owner != 0) return;
+      const Bytes bytes = view.bytes(view.block(piece)) * (plan.ranks() + 1);
+      const Duration time =
+          sum_time(site.profile, Bytes::from(bytes.count() / knobs.count("ctas")), bytes, false);
+      sums.all += time;
+      least = std::min(least.value_or(time), time);
+    });
+  }
+  sums.least = least.value_or(Duration());
+  return sums;
+}
+
 }  // namespace
 
 Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site) {
@@ -76,8 +101,14 @@ Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site)
   if (view.gathers)
     return std::max(compute + moves.front(),
                     all_moves + (all_moves > Duration() ? tile : Duration()));
-  // What a tile stores goes while it is made.
-  if (stores_tiles(view, knobs, site)) return std::max(compute, all_moves);
+  if (stores_tiles(view, knobs, site)) {
+    // What a tile stores goes while it is made; a sum follows the last of it.
+    const Duration stored = std::max(flag_tiles(view, plan, cost, site, 0).tile_time,
+                                     paced_tile(view, cost, knobs, site));
+    const Duration product = divide_up(cost.tiles, resident) * stored;
+    const Sums sums = sums_of(view, plan, knobs, site);
+    return std::max(std::max(product, all_moves) + sums.least, sums.all);
+  }
 
   // Nothing of a chunk leaves before its tiles are done, as many at once as there are CTAs.
   const std::int64_t first = tiles_of(cost, work_of(view, plan, 0).rows, view.work.rank.n, false);
