@@ -270,6 +270,7 @@ class GatherCase final : public BoundaryCase {
           gather.ctas = cut.ctas;
           for (int peer = 0; peer < ranks_; ++peer) gather.shards.push_back(shard(set, peer));
           gather.shard_ready.assign(static_cast<std::size_t>(ranks_), nullptr);
+          gather.far = stage_.memory().backend() == Backend::peer_gpus;
         }
         if (move && !inside) one.moves = flagged_moves(set, rank, cut, gather.ready);
         if (!move) {

@@ -59,6 +59,9 @@ struct Gather {
   std::vector<const void*> shards;
   /// For communication CTAs: by rank, a flag that says its shard may be read; null: it may.
   std::vector<const Signal*> shard_ready;
+  /// The shards lie in other GPUs: communication CTAs then keep many loads under way, and go on into the next
+  /// chunk (`fetching.cuh`). Few CTAs without that fill a host link, where what else is under way queues.
+  bool far = false;
 };
 
 /// Returns the plan of out = gathered(X) W^T, own shard first, each tile as soon as its chunks are

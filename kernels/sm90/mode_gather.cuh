@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/sm90/chunks.cuh"
+#include "kernels/sm90/fetching.cuh"
 #include "kernels/sm90/kernel.cuh"
 
 namespace weft::kernels {
@@ -19,6 +20,7 @@ struct Gathering {
     int width;  ///< vectors in a row of X
     Vectors shards[max_ranks];
     const Signal* shard_ready[max_ranks];
+    bool far;  ///< shards lie in other GPUs
   };
   static constexpr bool looks = true;
   static constexpr bool in_turns = false;  ///< owners' rows may take turns
@@ -110,12 +112,18 @@ struct Gathering {
   static __device__ __forceinline__ void finish(const Params&, int, int) {}
 
   template <int kThreads>
-  static __device__ __forceinline__ void communicate(const Params& params, std::uint32_t) {
+  static __device__ __forceinline__ void communicate(const Params& params, std::uint32_t shared) {
     const Coordination& c = params.core.coordination;
     const Chunks& chunks = params.chunks;
     const int ctas = params.core.communication_ctas;
     const int cta = static_cast<int>(blockIdx.x);
     const Signal sequence = sequence_of(c);
+    if (params.far) {
+      Fetching<Params>(params, shared).run([&](int chunk) {
+        finish_part(params, chunk, sequence, ctas);
+      });
+      return;
+    }
     for (int step = 1; step < chunks.ranks; ++step) {
       const int source = (chunks.rank + step) % chunks.ranks;
       if (params.shard_ready[source] != nullptr) {
@@ -141,12 +149,17 @@ struct Gathering {
   }
 
  private:
-  /// Posts the chunk's flag when the last communication CTA has moved its part.
+  /// By all threads of a CTA, once they have moved their part of the chunk.
   static __device__ __forceinline__ void finish_chunk(const Params& params, int chunk,
                                                       Signal sequence, int ctas) {
-    const Coordination& c = params.core.coordination;
     __syncthreads();
-    if (threadIdx.x != 0) return;
+    if (threadIdx.x == 0) finish_part(params, chunk, sequence, ctas);
+  }
+
+  /// Counts this CTA's part of the chunk, and posts its flag if it is the last one. By one thread.
+  static __device__ __forceinline__ void finish_part(const Params& params, int chunk,
+                                                     Signal sequence, int ctas) {
+    const Coordination& c = params.core.coordination;
     const auto last = static_cast<std::uint32_t>(ctas - 1);
     if (ptx::count_up(&c.control->parts[chunk], last) == last)
       post(c, params.ready + chunk, sequence, chunk);

@@ -7,6 +7,10 @@
 
 namespace weft::kernels {
 
+static_assert(std::all_of(shapes::tiles.begin(), shapes::tiles.end(), [](const shapes::Tile& tile) {
+  return FetchSlots::bytes <= tile.shared_bytes();
+}));
+
 Plan plan_ag_gemm(const Product& product, const Matrix& out, const Gather& gather,
                   const Options& options, const Workspace& workspace) {
   Complaints complaints("sm90_bf16_ag_gemm");
@@ -36,6 +40,7 @@ Plan plan_ag_gemm(const Product& product, const Matrix& out, const Gather& gathe
   params.chunks = Chunks::of(ownership, gather.rank);
   params.ready = gather.ready;
   params.width = product.k / 8;
+  params.far = gather.far;
   params.gathered = vectors_of({const_cast<void*>(product.x), product.x_stride}, product.k);
   if (gather.ctas > 0) {
     for (std::size_t r = 0; r < ranks; ++r) {

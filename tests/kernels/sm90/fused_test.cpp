@@ -26,12 +26,13 @@ using test::Operation;
 /// Partials are rounded to bf16 once before they are added and the sum once more.
 constexpr double kSumsTolerance = 5e-3;
 
-constexpr std::array every_operation{Operation::ag_gemm,       Operation::gemm_rs,
-                                     Operation::gemm_rs_apart, Operation::gemm_rs_add,
-                                     Operation::gemm_ar,       Operation::gemm_ar_one_shot,
-                                     Operation::gemm_a2a};
+constexpr std::array every_operation{Operation::ag_gemm,          Operation::ag_gemm_far,
+                                     Operation::gemm_rs,          Operation::gemm_rs_apart,
+                                     Operation::gemm_rs_add,      Operation::gemm_ar,
+                                     Operation::gemm_ar_one_shot, Operation::gemm_a2a};
 /// Operations whose rounds need nothing between them.
-constexpr std::array repeatable{Operation::ag_gemm, Operation::gemm_rs, Operation::gemm_rs_apart,
+constexpr std::array repeatable{Operation::ag_gemm, Operation::ag_gemm_far,
+                                Operation::gemm_rs, Operation::gemm_rs_apart,
                                 Operation::gemm_ar, Operation::gemm_ar_one_shot};
 
 std::string text(const GroupProblem& p) {
@@ -98,6 +99,24 @@ TEST_F(Fused, RowsOfASlotMayLieApart) {
     Group group(problem, 41);
     expect_group_right(group, problem, 1);
   }
+}
+
+TEST_F(Fused, FarRowsComeByManyTurnsOfTheSlots) {
+  // Shares of a chunk that fill every slot and more, rows that lie together and apart, a share a CTA and none.
+  for (const int padding : {0, 24})
+    for (const int ctas : {1, 2, 16}) {
+      GroupProblem problem{Operation::ag_gemm_far, 2, 3, 1'003, 264, 1'000, ctas};
+      problem.options.tile = tile_named("64x128");
+      problem.x_padding = padding;
+      problem.options.pace.bytes_per_second = ctas == 2 ? 40'000'000'000 : 0;
+      Group group(problem, 44);
+      expect_group_right(group, problem, 1);
+      expect_group_right(group, problem, 2);
+    }
+  GroupProblem few{Operation::ag_gemm_far, 2, 1, 3, 264, 40, 16};
+  few.options.tile = tile_named("64x128");
+  Group group(few, 45);
+  expect_group_right(group, few, 1);
 }
 
 TEST_F(Fused, OwnersMayTakeTurns) {
@@ -183,9 +202,8 @@ TEST_F(Fused, OneRankMayBeASecondLate) {
     const GroupProblem problem{operation, 2, 2, 260, 264, 136};
     Group group(problem, 35);
     group.alter(1, [&](Options& options) {
-      options.hold = {
-          operation == Operation::ag_gemm ? HoldPoint::before_copy : HoldPoint::before_store, 2,
-          1'000'000'000};
+      options.hold = {test::gathers(operation) ? HoldPoint::before_copy : HoldPoint::before_store,
+                      2, 1'000'000'000};
       options.wait_budget_ns = 5'000'000'000;
     });
     group.alter(0, [](Options& options) { options.wait_budget_ns = 5'000'000'000; });
@@ -217,9 +235,8 @@ TEST_F(Fused, AFlagBeforeItsDataIsCaught) {
     expect_group_right(group, problem, 1);
     group.alter(0, [&](Options& options) {
       options.flag_before_data = true;
-      options.hold = {
-          operation == Operation::ag_gemm ? HoldPoint::before_copy : HoldPoint::before_store, -1,
-          1'000'000};
+      options.hold = {test::gathers(operation) ? HoldPoint::before_copy : HoldPoint::before_store,
+                      -1, 1'000'000};
     });
     group.poison();
     group.launch(2);
@@ -264,6 +281,22 @@ TEST_F(Fused, AStarvedGatherIsReportedWithItsChunk) {
   EXPECT_EQ(error->kind, WaitKind::gathered_chunk);
   EXPECT_EQ(error->source, 1);
   EXPECT_GE(error->chunk, 2);
+}
+
+TEST_F(Fused, AShardThatIsNeverReadyIsReported) {
+  for (const Operation operation : {Operation::ag_gemm, Operation::ag_gemm_far}) {
+    GroupProblem problem{operation, 2, 2, 260, 264, 136};
+    problem.shards_ready = false;
+    problem.options.wait_budget_ns = 200'000'000;
+    Group group(problem, 46);
+    group.launch(1, {0});
+    group.finish();
+    const auto error = group.workspace(0).error();
+    ASSERT_TRUE(error.has_value());
+    // Who waits for the shard, or a tile that waits for its first chunk.
+    EXPECT_TRUE(error->kind == WaitKind::peer_shard || error->kind == WaitKind::gathered_chunk);
+    EXPECT_EQ(error->source, 1);
+  }
 }
 
 }  // namespace

@@ -18,15 +18,20 @@ std::size_t size(int a, int b) {
 }  // namespace
 
 const char* name(Operation operation) {
-  constexpr const char* kNames[] = {"ag_gemm", "gemm_rs",          "gemm_rs_apart", "gemm_rs_add",
-                                    "gemm_ar", "gemm_ar_one_shot", "gemm_a2a"};
+  constexpr const char* kNames[] = {"ag_gemm",          "ag_gemm_far", "gemm_rs",
+                                    "gemm_rs_apart",    "gemm_rs_add", "gemm_ar",
+                                    "gemm_ar_one_shot", "gemm_a2a"};
   return kNames[static_cast<int>(operation)];
+}
+
+bool gathers(Operation operation) {
+  return operation == Operation::ag_gemm || operation == Operation::ag_gemm_far;
 }
 
 struct Group::Rank {
   Rank(const GroupProblem& p, const shapes::Ownership& o, int rank)
-      : x{Bf16(size(p.m, p.k)), Bf16(size(p.m, p.k))},
-        gathered(size(p.m, p.k)),
+      : x{Bf16(size(p.m, p.k + p.x_padding)), Bf16(size(p.m, p.k + p.x_padding))},
+        gathered(size(p.m, p.k + p.x_padding)),
         w(size(p.n, p.k)),
         slots{Bf16(slot_size(p, o)), Bf16(slot_size(p, o))},
         out(size(std::max(p.m, o.shard_rows()), p.n)),
@@ -73,7 +78,7 @@ void Group::alter(int rank, const std::function<void(Options&)>& change) {
 void Group::draw(std::uint32_t seed) {
   const GroupProblem& p = problem_;
   const auto k = static_cast<std::size_t>(p.k);
-  const bool gathers = p.operation == Operation::ag_gemm;
+  const bool gathers = test::gathers(p.operation);
   const bool apart = gathers || p.operation == Operation::gemm_a2a;
   for (auto& rank : ranks_) {
     rank->w.randomise(++seed);
@@ -88,7 +93,8 @@ void Group::draw(std::uint32_t seed) {
       for (std::size_t s = 0; s < ranks_.size(); ++s) {
         if (apart && r != s) continue;
         const Rank& source = *ranks_[s];
-        reference.add(source.x[parity].data(), k, source.w.data(), k, p.k);
+        reference.add(source.x[parity].data(), k + static_cast<std::size_t>(p.x_padding),
+                      source.w.data(), k, p.k);
       }
     }
   poison();
@@ -129,19 +135,23 @@ void Group::plan(int r, int parity) {
   const auto row_of = [&](Rank& receiver, int rank) {
     return Matrix{receiver.out.data() + size(ownership_.shard(rank).begin, p.n), p.n};
   };
-  const Product product{p.m, p.n, p.k, me.x[parity].data(), 0, me.w.data(), 0};
+  const int x_stride = p.k + p.x_padding;
+  const Product product{p.m, p.n, p.k, me.x[parity].data(), x_stride, me.w.data(), 0};
   me.plans[parity].clear();
 
-  if (p.operation == Operation::ag_gemm) {
+  if (gathers(p.operation)) {
     Gather gather;
+    gather.far = p.operation == Operation::ag_gemm_far;
     gather.rank = r;
     gather.ranks = p.ranks;
     gather.chunks_per_shard = chunks;
     gather.ready = me.flags.data();
     gather.ctas = p.communication_ctas;
-    for (int s = 0; s < p.ranks; ++s)
-      gather.shards.push_back(ranks_[static_cast<std::size_t>(s)]->x[parity].data() +
-                              size(ownership_.shard(s).begin, p.k));
+    for (int s = 0; s < p.ranks; ++s) {
+      Rank& source = *ranks_[static_cast<std::size_t>(s)];
+      gather.shards.push_back(source.x[parity].data() + size(ownership_.shard(s).begin, x_stride));
+      if (!p.shards_ready) gather.shard_ready.push_back(shared_at(me, s));
+    }
     Product over = product;
     over.x = me.gathered.data();
     me.plans[parity].push_back(
@@ -177,6 +187,7 @@ void Group::plan(int r, int parity) {
   shot.arrived = reduce.landed;
   switch (p.operation) {
     case Operation::ag_gemm:
+    case Operation::ag_gemm_far:
       break;
     case Operation::gemm_rs:
       me.plans[parity].push_back(plan_gemm_rs(product, scatter, reduce, me.options, me.workspace));
@@ -213,11 +224,12 @@ void Group::launch(Signal sequence, const std::vector<int>& order, int parity) {
   std::iota(all.begin(), all.end(), 0);
   for (const int r : order.empty() ? all : order) {
     const Rank& rank = *ranks_[static_cast<std::size_t>(r)];
-    if (problem_.operation == Operation::ag_gemm) {
+    if (gathers(problem_.operation)) {
       const shapes::Rows own = ownership_.shard(r);
-      const std::size_t at = size(own.begin, problem_.k);
+      const int stride = problem_.k + problem_.x_padding;
+      const std::size_t at = size(own.begin, stride);
       WEFT_CUDA(cudaMemcpyAsync(rank.gathered.data() + at, rank.x[parity].data() + at,
-                                size(own.count(), problem_.k) * 2, cudaMemcpyDeviceToDevice,
+                                size(own.count(), stride) * 2, cudaMemcpyDeviceToDevice,
                                 rank.stream.get()));
     }
     for (const Plan& each : rank.plans[parity]) each.launch(rank.stream.get(), sequence);
@@ -253,6 +265,7 @@ double Group::difference(Signal sequence) const {
                own.count());
         break;
       case Operation::ag_gemm:
+      case Operation::ag_gemm_far:
       case Operation::gemm_ar:
       case Operation::gemm_ar_one_shot:
         note(rank.reference[parity], rank.out.data(), 0, p.m);

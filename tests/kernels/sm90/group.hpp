@@ -16,6 +16,7 @@ namespace weft::kernels::test {
 
 enum class Operation {
   ag_gemm,
+  ag_gemm_far,  ///< by the loads that rows in another GPU ask for
   gemm_rs,
   gemm_rs_apart,
   gemm_rs_add,
@@ -26,6 +27,8 @@ enum class Operation {
 
 /// The operation's name, of letters and underscores.
 const char* name(Operation operation);
+/// Returns whether the operation gathers X.
+bool gathers(Operation operation);
 
 /// The problem of a group.
 struct GroupProblem {
@@ -37,8 +40,10 @@ struct GroupProblem {
   int k = 0;
   int communication_ctas = 2;
   bool owners_in_turns = false;
-  int slot_padding = 0;  ///< elements between the rows of a slot; a multiple of 8
-  Options options{};     ///< of every rank; sms is divided among them
+  int slot_padding = 0;      ///< elements between the rows of a slot; a multiple of 8
+  int x_padding = 0;         ///< likewise of X
+  bool shards_ready = true;  ///< otherwise a gather waits for a flag of each that nobody sets
+  Options options{};         ///< of every rank; sms is divided among them
 };
 
 /// Ranks that compute one problem over and over, with operands and slots that alternate by the
