@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,9 +66,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 std::vector<Job> jobs_of(const Arguments& arguments) {
-  if (!arguments.again.empty())
-    return weft::kernels::plan_again(weft::calibration::load_sample_tree(arguments.again),
-                                     arguments.pass, arguments.best);
+  if (!arguments.again.empty()) {
+    const auto set = weft::calibration::load_sample_tree(arguments.again);
+    std::map<std::string, int> rests;
+    for (const auto& sample : set.samples)
+      if (const std::string& suite = sample.what.suite; !rests.contains(suite))
+        rests[suite] = weft::kernels::load_suite(arguments.suite_folder / (suite + ".json")).rest;
+    return weft::kernels::plan_again(set, arguments.pass, arguments.best, rests);
+  }
   std::vector<Job> jobs;
   for (const std::string& name : arguments.suites) {
     weft::kernels::Suite suite =

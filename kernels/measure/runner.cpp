@@ -339,7 +339,7 @@ void Runner::run_boundary(Stage& stage, const Job& job, JobResult& result) {
                                 what.transport + ": " + error.what());
     }
   }
-  std::vector<Times> times = stage.timer().interleave(work, job.warm_up, job.repetitions);
+  std::vector<Times> times = stage.timer().interleave(work, job.warm_up, job.repetitions, job.rest);
   try {
     stage.refuse_wait_errors();
   } catch (const std::exception& error) {
@@ -352,7 +352,7 @@ void Runner::run_boundary(Stage& stage, const Job& job, JobResult& result) {
         work.erase(work.begin() + at);
         prepared.erase(prepared.begin() + at);
       }
-    times = stage.timer().interleave(work, job.warm_up, job.repetitions);
+    times = stage.timer().interleave(work, job.warm_up, job.repetitions, job.rest);
     stage.refuse_wait_errors();
   }
   for (std::size_t i = 0; i < work.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ struct Suite {
   int priority = 0;  ///< lower runs first
   int repetitions = 20;
   int warm_up = 2;
-  int rest = 0;  ///< of products: idle time after each repetition, in repetitions
+  int rest = 0;  ///< idle time after each repetition of what has a product, in repetitions
   std::vector<ModelShape> models;
   std::vector<std::string> boundaries;
   std::vector<std::string> operations;  ///< empty: ag_gemm and gemm_rs
@@ -98,8 +99,10 @@ struct JobResult {
 /// The jobs of a suite, in an order that spreads over its shapes (by a hash of the first case).
 std::vector<Job> plan_jobs(const Suite& suite);
 
-/// The jobs that re-measure the `best` fastest cells and serial of every decision case in `set`.
-std::vector<Job> plan_again(const calibration::SampleSet& set, int pass, int best);
+/// The jobs that re-measure the `best` fastest cells and serial of every decision case in `set`; `rests` has the
+/// idle time after each repetition by suite, none where it has no entry.
+std::vector<Job> plan_again(const calibration::SampleSet& set, int pass, int best,
+                            const std::map<std::string, int>& rests = {});
 
 /// Seconds that one repetition of a case takes, by datasheet rates: for budgets alone.
 double estimated_seconds(const calibration::Case& what);

@@ -243,7 +243,8 @@ std::vector<Job> plan_jobs(const Suite& suite) {
   return jobs;
 }
 
-std::vector<Job> plan_again(const calibration::SampleSet& set, int pass, int best) {
+std::vector<Job> plan_again(const calibration::SampleSet& set, int pass, int best,
+                            const std::map<std::string, int>& rests) {
   std::map<std::string, std::vector<const calibration::Sample*>> cases;
   for (const calibration::Sample& sample : set.samples) {
     const Case& what = sample.what;
@@ -261,6 +262,8 @@ std::vector<Job> plan_again(const calibration::SampleSet& set, int pass, int bes
     });
     Job job;
     job.kind = "decision";
+    if (const auto rest = rests.find(samples.front()->what.suite); rest != rests.end())
+      job.rest = rest->second;
     int taken = 0;
     for (const calibration::Sample* sample : samples) {
       const bool serial = sample->what.figure == "C";
@@ -269,7 +272,8 @@ std::vector<Job> plan_again(const calibration::SampleSet& set, int pass, int bes
       job.cases.push_back(sample->what);
       job.cases.back().pass = pass;
       job.repetitions = std::max(job.repetitions, static_cast<int>(sample->times.size()));
-      job.estimated_seconds += estimated_seconds(sample->what) * (job.repetitions + 4);
+      job.estimated_seconds +=
+          estimated_seconds(sample->what) * ((1 + job.rest) * job.repetitions + 4);
     }
     if (taken > 0) jobs.push_back(std::move(job));
   }

@@ -65,7 +65,8 @@ Suite load_suite(const std::filesystem::path& file) {
       root.defaulted<int>({"repetitions", "timed repetitions of a case"}, 20, at_least(1));
   suite.warm_up = root.defaulted<int>({"warm_up", "untimed repetitions before"}, 2, at_least(0));
   suite.rest = root.defaulted<int>(
-      {"rest", "idle time after each repetition of a product, in repetitions"}, 0, at_least(0));
+      {"rest", "idle time after each repetition of what has a product, in repetitions"}, 0,
+      at_least(0));
   const auto models = root.optional<std::string>({"models", "file of models, beside this one"});
   const auto named = list<std::string>(root, {"only_models", "names of those that are meant"});
   suite.boundaries = list<std::string>(root, {"boundaries", "boundaries of a layer"});

@@ -153,8 +153,9 @@ TEST(Again, TakesTheBestCellsAndSerialOfEachCase) {
     sample.times.assign(20, Duration::from_ps(1'000'000 * ++time));
     set.samples.push_back(sample);
   }
-  const std::vector<Job> again = plan_again(set, 2, 10);
+  const std::vector<Job> again = plan_again(set, 2, 10, {{"decision", 1}});
   ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again.front().rest, 1);
   int serial = 0;
   int cells = 0;
   for (const Case& what : again.front().cases) {
