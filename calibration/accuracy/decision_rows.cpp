@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which cell of a boundary would be picked, against exhaustive measurement.
 //
-// A case is a boundary of one library; its cells are all that was measured of it: serial and every schedule, mover,
-// chunk count and margin. The pick is the cell of the least predicted time, by its worse mode. Truth is the set that
-// was measured again in separate runs: regret is the pick's time there over the best one's; a pick that was not
-// measured again takes its first time over the best one's first. Noise is how far the runs of a cell differ: the
-// median over the cells that were measured again of (most - least) / median.
+// A case is an operation at a boundary, of one library (what sums rows may leave them at their owners or share them);
+// its cells are all that was measured of it: serial and every schedule, mover, chunk count and margin. The pick is the
+// cell of the least predicted time, by its worse mode. Truth is the set that was measured again in separate runs: regret
+// is the pick's time there over the best one's; a pick that was not measured again takes its first time over the best
+// one's first. Noise is how far the runs of a cell differ: the median over the cells that were measured again of
+// (most - least) / median.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -41,7 +42,8 @@ using Cells = std::vector<Cell>;
 
 std::string case_of(const Case& what) {
   const Shape& s = *what.shape;
-  return fmt::format("{} {} {}x{}x{} {}", what.model, what.boundary, s.m, s.n, s.k, what.library);
+  return fmt::format("{} {} {} {}x{}x{} {}", what.model, what.boundary, what.operation, s.m, s.n,
+                     s.k, what.library);
 }
 
 std::string cell_of(const Case& what) {

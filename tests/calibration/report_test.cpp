@@ -13,6 +13,7 @@
 #include "calibration/accuracy/results.hpp"
 #include "calibration/accuracy/rows.hpp"
 #include "models/profile/json.hpp"
+#include "topologies/read_machine.hpp"
 
 namespace weft::calibration {
 namespace {
@@ -107,6 +108,54 @@ TEST(DecisionSummary, PicksWithinTheNoiseAreExact) {
   EXPECT_DOUBLE_EQ(row.regret_max, 0.030);
   EXPECT_EQ(row.verdicts, 3);
   EXPECT_NEAR(row.verdict_right, 2.0 / 3, 1e-12);
+}
+
+// What sums rows at a boundary may leave them at their owners or share them.
+TEST(BoundaryDecisions, TimesOfTwoOperationsAtOneBoundaryDoNotMix) {
+  SampleSet set;
+  set.runs.push_back({.program = "test",
+                      .started = {},
+                      .device = "NVIDIA H200",
+                      .driver = {},
+                      .cuda = {},
+                      .cublaslt = {},
+                      .nccl = {},
+                      .git = {}});
+  const auto add = [&set](const std::string& operation, bool serial, int time) {
+    Sample sample;
+    sample.what = product(4096, 8192, 3584);
+    sample.what.suite = "peer-decision";
+    sample.what.boundary = "mlp_down";
+    sample.what.operation = operation;
+    sample.what.figure = serial ? "C" : "D";
+    sample.what.backend = "peer_gpus";
+    sample.what.transport = "copy_engine";
+    sample.what.schedule = serial ? "serial" : "chunked";
+    sample.what.tp = 8;
+    sample.what.ranks = 2;
+    if (!serial) sample.what.chunks = 2;
+    sample.times = {us(time)};
+    for (int pass = 0; pass < 4; ++pass) {
+      if (pass > 0) sample.what.pass = pass;
+      set.samples.push_back(sample);
+    }
+  };
+  for (const bool serial : {false, true}) {
+    add("gemm_rs", serial, serial ? 500 : 360);
+    add("gemm_ar", serial, serial ? 580 : 420);
+  }
+  const Evidence evidence = Evidence::of(std::move(set));
+  const std::vector<Observation> seen = evidence.of_gpu("h200");
+  const auto machine = topology::read_machine("configs/machines/h200x8.json");
+  const model::Profile profile = model::load_profile("configs/profiles/h200-sxm.json");
+  for (const auto& row : decision_rows()) {
+    if (row->claim().name != "NVLink, our kernels") continue;
+    const auto decisions = row->decide({profile, seen, &machine.spec}, seen);
+    // Only what leaves rows at their owners is predicted.
+    ASSERT_EQ(decisions.size(), 1u);
+    EXPECT_NE(decisions[0].label.find("gemm_rs"), std::string::npos) << decisions[0].label;
+    EXPECT_EQ(decisions[0].noise, 0);
+  }
 }
 
 // Neither the fits nor the rows of a leave-one-out report are shown a held-out sample, and no fold's fit is
