@@ -31,11 +31,15 @@ using Stripped = std::function<void(model::Profile&, topology::MachineSpec&)>;
 /// By the kernel that the model chooses, and by the one that ran.
 class ProductBesideRow final : public ErrorTableRow {
  public:
-  explicit ProductBesideRow(bool kernel_known, std::string without = {}, Stripped strip = {})
-      : kernel_known_(kernel_known), without_(std::move(without)), strip_(std::move(strip)) {}
+  explicit ProductBesideRow(bool kernel_known, std::string without = {}, Stripped strip = {},
+                            BesideEffects effects = {})
+      : kernel_known_(kernel_known),
+        without_(std::move(without)),
+        strip_(std::move(strip)),
+        effects_(effects) {}
 
   ErrorClaim claim() const override {
-    if (strip_) {
+    if (!without_.empty()) {
       ErrorClaim claim{.name = "GEMM beside traffic" + without_, .median = {}, .p95 = {}};
       claim.baseline = true;
       return claim;
@@ -60,7 +64,7 @@ class ProductBesideRow final : public ErrorTableRow {
       const auto time =
           predict_beside(machine, profile, seen.what(), speed_permille(*seen.sample, boost),
                          bench == benches.end() ? BesideBench{} : bench->second,
-                         kernel_known_ ? &seen.sample->kernel : nullptr);
+                         kernel_known_ ? &seen.sample->kernel : nullptr, effects_);
       if (time) points.push_back({beside_label(seen.what()), *time, seen.time(), seen.held});
     }
     return points;
@@ -70,6 +74,7 @@ class ProductBesideRow final : public ErrorTableRow {
   bool kernel_known_;
   std::string without_;
   Stripped strip_;
+  BesideEffects effects_;
 };
 
 /// Posted writes hold back the products of both libraries alike: by the mean of the two.
@@ -133,6 +138,23 @@ void add_beside_rows(ErrorRows& rows) {
   rows.push_back(std::make_unique<ProductBesideRow>(
       true, ", kernel known, without placement by GPC",
       [](model::Profile& profile, topology::MachineSpec& machine) { one_gpc(profile, machine); }));
+  rows.push_back(std::make_unique<ProductBesideRow>(
+      true, ", kernel known, without what windows hold back",
+      [](model::Profile& profile, topology::MachineSpec&) {
+        std::erase_if(profile.interference, [](const auto& term) {
+          return term.name.find(" of a window") != std::string::npos;
+        });
+      }));
+  const std::pair<const char*, bool BesideEffects::*> effects[] = {
+      {", kernel known, late CTAs held back as the others", &BesideEffects::late_apart},
+      {", kernel known, traffic that comes second from where it finds room only",
+       &BesideEffects::last_tile},
+      {", kernel known, wherever traffic sits", &BesideEffects::among_products}};
+  for (const auto& [name, effect] : effects) {
+    BesideEffects without;
+    without.*effect = false;
+    rows.push_back(std::make_unique<ProductBesideRow>(true, name, Stripped{}, without));
+  }
   rows.push_back(std::make_unique<TrafficBesideRow>());
 }
 

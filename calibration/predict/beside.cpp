@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "calibration/fit/product_sample.hpp"
-#include "models/cost/gemm.hpp"
 #include "models/schedules/demands.hpp"
 #include "models/schedules/layer_program.hpp"
 #include "models/schedules/site.hpp"
@@ -97,10 +96,15 @@ model::GemmCost cost_of_kernel(const model::Profile& profile, const model::GemmP
   return cost;
 }
 
+/// How long a product takes with the SMs that it finds at first, and what its late shares add.
+struct Parts {
+  Duration first, late;
+  Duration whole() const { return first + late; }
+};
+
 /// A product beside what holds room as the background does, and nothing else.
-Duration run_beside_nothing(const model::Site& site, const model::GemmCost& cost,
-                            model::GemmLibrary library,
-                            const std::optional<Background>& background) {
+Parts run_beside_nothing(const model::Site& site, const model::GemmCost& cost,
+                         model::GemmLibrary library, const std::optional<Background>& background) {
   const sim::Machine& bench = site.built.machine;
   const auto order = model::tile_order(library, cost.kernel.persistent);
   const auto run = [&](bool with_traffic) {
@@ -145,11 +149,25 @@ Duration run_beside_nothing(const model::Site& site, const model::GemmCost& cost
     return first ? time - bench.control.launch - bench.control.event_hop : time;
   };
   const Duration alone = run(false);
-  if (!background || background->ctas == 0) return alone;
+  if (!background || background->ctas == 0) return {alone, {}};
   const Duration so = run(true);
-  if (so <= alone || order != sim::TileOrder::static_shares) return so;
-  return alone +
-         Duration::from_ps(std::llround(static_cast<double>((so - alone).ps()) * cost.clock));
+  if (so <= alone || order != sim::TileOrder::static_shares) return {so, {}};
+  return {alone,
+          Duration::from_ps(std::llround(static_cast<double>((so - alone).ps()) * cost.clock))};
+}
+
+/// The time of so much of a product while the slow-down of a regime acts on it.
+double slowed(double plain, double turns, const std::optional<std::string>& regime, double factor) {
+  if (!regime) return plain;
+  return holds_back_loads(*regime) ? plain + turns * (factor - 1) : plain * factor;
+}
+
+/// The background as it acts from so many SMs: each CTA keeps its own share of the pace.
+Background acting_from(const Background& all, std::int64_t sms) {
+  Background some = all;
+  some.ctas = static_cast<int>(std::clamp<std::int64_t>(sms, 0, all.ctas));
+  if (all.ctas > 0) some.pace_bytes_per_second = all.pace_bytes_per_second * some.ctas / all.ctas;
+  return some;
 }
 
 }  // namespace
@@ -160,9 +178,16 @@ bool is_beside_traffic(const Case& what) {
 }
 
 std::optional<std::string> regime_of(const Background& background, const model::Profile& profile) {
-  const bool held =
-      background.pace_bytes_per_second > 0 ||
-      (background.in_flight_bytes > 0 && background.in_flight_bytes < traffic_in_flight);
+  if (!writes_host(background) && !reads_host(background)) {
+    if (background.kind == "copy" && background.direction == "device") return "copies in HBM";
+    if (background.kind == "reduce") return "sums in HBM";
+    if (background.kind == "copy_engine" && background.direction == "device")
+      return "copy engine in HBM";
+    return std::nullopt;
+  }
+  const bool writes = writes_host(background), paced = background.pace_bytes_per_second > 0;
+  const bool windowed =
+      background.in_flight_bytes > 0 && background.in_flight_bytes < traffic_in_flight;
   const model::CopyPath path = path_of(background);
   const auto reach =
       std::find_if(profile.sm_copies.begin(), profile.sm_copies.end(),
@@ -170,72 +195,71 @@ std::optional<std::string> regime_of(const Background& background, const model::
   const bool close = reach != profile.sm_copies.end() &&
                      static_cast<double>(background.pace_bytes_per_second) >
                          little_left * static_cast<double>(reach->cap.value.bytes_per_second());
-  if (writes_host(background)) {
-    return !held   ? "posted writes behind a full link"
-           : close ? "posted writes close below the link's rate"
-                   : "posted writes below the link's rate";
-  }
-  if (reads_host(background)) {
-    return !held   ? "reads of a full link"
-           : close ? "reads close below the link's rate"
-                   : "reads below the link's rate";
-  }
-  if (background.kind == "copy" && background.direction == "device") return "copies in HBM";
-  if (background.kind == "reduce") return "sums in HBM";
-  if (background.kind == "copy_engine" && background.direction == "device")
-    return "copy engine in HBM";
-  return std::nullopt;
+  // CTAs that are held to a window wait for their own stores.
+  const std::string kind = !writes     ? windowed ? "reads of a window" : "reads"
+                           : !windowed ? "posted writes"
+                                       : "writes of a window";
+  if (paced) return kind + (close ? " close below the link's rate" : " below the link's rate");
+  if (windowed) return kind;
+  return kind + (writes ? " behind a full link" : " of a full link");
 }
 
 bool holds_back_loads(const std::string& regime) {
-  return regime.starts_with("posted writes");
+  return regime.starts_with("posted writes") || regime.starts_with("writes");
 }
 
-std::string term_of(const std::string& regime, const std::string& library) {
-  return regime + (library == "weft" ? ", beside our products" : ", beside the library's products");
+bool is_among_products(const Background& background, std::int64_t cluster) {
+  constexpr std::int64_t sms_of_a_tpc = 2;
+  return background.order == "gemm_first" && cluster <= sms_of_a_tpc;
 }
 
-Duration time_of_loads(const model::Profile& profile, const Shape& shape,
-                       const model::GemmTile& tile) {
-  const auto whole = [](std::int64_t extent, std::int64_t piece, std::int64_t cluster) {
-    return divide_up(divide_up(extent, piece), cluster) * cluster;
-  };
-  const double tiles = static_cast<double>(whole(shape.m, tile.tile_m, tile.cluster_m) *
-                                           whole(shape.n, tile.tile_n, tile.cluster_n));
-  const double bytes =
-      tiles * static_cast<double>(tile.tile_m + tile.tile_n) * 2 * static_cast<double>(shape.k);
-  const double rate = static_cast<double>(profile.gpu.l2.value.bytes_per_second()) *
-                      (profile.gemm ? profile.gemm->l2_efficiency.value : 1.0);
-  return Duration::from_ps(std::llround(bytes / rate * 1e12));
+std::string term_of(const std::string& regime, const std::string& library, bool among_products) {
+  return regime + (among_products ? " from among a product's SMs" : "") +
+         (library == "weft" ? ", beside our products" : ", beside the library's products");
+}
+
+Duration time_of_turns(const model::Profile& profile, const model::GemmCost& cost) {
+  if (!profile.gemm) return {};
+  const double turns = static_cast<double>(cost.waves * cost.k_steps) /
+                       static_cast<double>(std::max<std::int64_t>(1, cost.kernel.stages));
+  return Duration::from_ps(
+      std::llround(turns * static_cast<double>(profile.gemm->load_latency.value.ps())));
 }
 
 double interference_factor(const model::Profile& profile, const Background& background,
-                           const std::string& library) {
+                           const std::string& library, bool among_products) {
   const auto regime = regime_of(background, profile);
-  if (!regime) return 1;
+  if (!regime || background.ctas == 0) return 1;
   const double in_flight = background.in_flight_bytes > 0
                                ? std::min(1.0, static_cast<double>(background.in_flight_bytes) /
                                                    static_cast<double>(traffic_in_flight))
                                : 1.0;
-  const std::string own = term_of(*regime, library);
+  const std::string own = term_of(*regime, library, among_products);
+  const std::string common = term_of(*regime, library);
+  double factor = 1;
   for (const model::InterferenceTerm& term : profile.interference) {
-    if (term.name != own) continue;
+    if (term.name != own && term.name != common) continue;
     // Of CTAs at a slower pace than any that was measured, as many count as would move at that one.
     const double pace =
         background.pace_bytes_per_second > 0 && term.pace
             ? std::min(1.0, static_cast<double>(background.pace_bytes_per_second) /
                                 static_cast<double>(term.pace->value.bytes_per_second()))
             : 1.0;
-    return term.points.empty() ? term.slow_down.value
-                               : slow_down_at(term, background.ctas * in_flight * pace);
+    const double ctas = background.ctas * in_flight * pace;
+    const double here = term.points.empty() ? term.slow_down.value : slow_down_at(term, ctas);
+    const bool reached =
+        term.points.empty() || ctas <= static_cast<double>(term.points.back().ctas);
+    if (term.name == own && reached) return here;
+    // More CTAs than any that were measured there: no less than elsewhere.
+    factor = std::max(factor, here);
   }
-  return 1;
+  return factor;
 }
 
 std::optional<Duration> predict_beside(const topology::MachineSpec& machine,
                                        const model::Profile& profile, const Case& what,
                                        std::int64_t speed_permille, const BesideBench& offsets,
-                                       const Kernel* kernel) {
+                                       const Kernel* kernel, const BesideEffects& effects) {
   if (what.operation != "gemm" || !what.shape || !what.sms) return std::nullopt;
   model::Site site = model::make_host_site(machine, profile, {0, 0}, 2);
   sim::Machine& bench = site.built.machine;
@@ -255,29 +279,34 @@ std::optional<Duration> predict_beside(const topology::MachineSpec& machine,
     device.speed_permille = below_own_clock(speed_permille, cost.clock);
     device.interference.clear();
   }
-  const Duration so = run_beside_nothing(site, cost, library, what.background);
-  double picoseconds = static_cast<double>(so.ps());
+  const Parts so = run_beside_nothing(site, cost, library, what.background);
+  double picoseconds = static_cast<double>(so.whole().ps());
   if (what.background) {
-    // Traffic that comes second acts from the SMs that the product leaves free, and from all that it asks for once
-    // CTAs of the product leave theirs: for a last tile's time.
     const Background& all = *what.background;
-    Background before = all;
-    const auto free_sms = static_cast<int>(site.sms(0).sms() - cost.grid);
-    if (all.order == "gemm_first" && free_sms < all.ctas) {
-      // Each keeps its own share of the pace.
-      before.ctas = std::max(0, free_sms);
-      before.pace_bytes_per_second = all.pace_bytes_per_second * before.ctas / all.ctas;
+    const auto regime = regime_of(all, profile);
+    const bool among = effects.among_products &&
+                       is_among_products(all, cost.kernel.cluster_m * cost.kernel.cluster_n);
+    const double late = effects.late_apart ? static_cast<double>(so.late.ps()) : 0.0;
+    const double first = picoseconds - late;
+    const double alone = static_cast<double>(cost.time.ps());
+    const double turns =
+        static_cast<double>(time_of_turns(profile, cost).ps()) * std::max(1.0, first / alone);
+    std::int64_t free = all.ctas, free_at_last = all.ctas;
+    if (all.order == "gemm_first") {
+      free = site.sms(0).sms() - cost.grid;
+      const std::int64_t done_early =
+          std::clamp<std::int64_t>(cost.waves * cost.grid - cost.tiles, 0, cost.grid);
+      free_at_last = free + (effects.last_tile ? done_early : 0);
     }
-    const double tail = static_cast<double>(cost.tile_time().ps()) / picoseconds;
-    const auto slowed = [&](const Background& acting, double share) {
-      const double factor = interference_factor(profile, acting, what.library);
-      const double plain = picoseconds * share;
-      const auto regime = regime_of(acting, profile);
-      if (!regime || !holds_back_loads(*regime)) return plain * factor;
-      const double loads = static_cast<double>(time_of_loads(profile, s, cost.kernel).ps()) * share;
-      return std::sqrt(plain * plain + loads * loads * (factor * factor - 1));
+    const auto acting = [&](std::int64_t sms, bool among_products) {
+      return interference_factor(profile, acting_from(all, sms), what.library, among_products);
     };
-    picoseconds = slowed(before, 1 - tail) + slowed(all, tail);
+    // SMs that are done early lie all over the device.
+    const double before = acting(free, among);
+    const double at_last = std::max(before, acting(free_at_last, false));
+    const double last = 1.0 / static_cast<double>(std::max<std::int64_t>(1, cost.waves));
+    picoseconds = slowed(first * (1 - last), turns * (1 - last), regime, before) +
+                  slowed(first * last, turns * last, regime, at_last) + late;
   }
   const auto unit = offsets.unit.find(what.library);
   if (unit != offsets.unit.end()) picoseconds *= unit->second;

@@ -2,20 +2,25 @@
 // A product beside traffic: how long it takes while CTAs or a copy engine move bytes for as long as it runs.
 //
 // Residency is the engine's: traffic that comes first holds its SMs, and clusters of the product that find no room come
-// when others leave. Where whole shares come late, most SMs are idle by then, and the clock is what it is without them:
+// when others leave. Where whole shares come late, most SMs are idle by then: the clock is what it is without them, and
+// few CTAs are not held back,
 //
-//   time = alone + (resident so - alone) clock of the product
+//   late = (resident so - alone) clock of the product, past what interferes
 //
-// On top of it comes the profile's interference of the traffic's regime, by
+// On top of the rest comes the profile's interference of the traffic's regime, by
 //
 //   outstanding CTAs = CTAs x bytes in flight of each / most that one can have in flight
 //
-// since what is outstanding, not the rate alone, holds the device back. Posted writes hold back the loads of every SM:
-// the tiles' operands come in at 1 / slow-down of the L2's rate, which shows as far as it exceeds the rest,
+// since what is outstanding, not the rate alone, holds the device back. Writes to the host stand before the operands that
+// tiles load: each turn of a tile's stages waits for its loads, whose latency they make longer,
 //
-//   time = sqrt(time^2 + (bytes of operands / L2 rate)^2 (slow-down^2 - 1))
+//   time = time + turns x load latency x (slow-down - 1),  turns = waves x K steps / stages
 //
 // and other traffic stretches the product by its slow-down. Spinning CTAs and copy engines only hold room.
+//
+// Traffic that comes second acts from the SMs that the product leaves free, and at the end, for a last tile's time, from
+// those too whose CTAs have a tile fewer. Where it sits matters: TPCs that stand alone are taken by traffic that comes
+// first, or when clusters are too wide for them; else it is among the product's, where it holds back more.
 #pragma once
 
 #include <map>
@@ -26,6 +31,7 @@
 
 #include "calibration/accuracy/evidence.hpp"
 #include "calibration/sample/sample.hpp"
+#include "models/cost/gemm.hpp"
 #include "models/profile/profile.hpp"
 #include "topologies/machine_spec.hpp"
 
@@ -47,20 +53,31 @@ inline constexpr std::int64_t traffic_between_looks = 4 * traffic_in_flight;
 [[nodiscard]] std::optional<std::string> regime_of(const Background& background,
                                                    const model::Profile& profile);
 
-/// Whether a regime holds back loads, and does not stretch what runs.
+/// Whether a regime makes the latency of loads longer, and does not stretch what runs.
 [[nodiscard]] bool holds_back_loads(const std::string& regime);
 
-/// The name of a regime's term for the products of a library, whose kernels keep other amounts in flight.
-[[nodiscard]] std::string term_of(const std::string& regime, const std::string& library);
+/// Whether traffic that comes second finds room only among the SMs of a product in clusters of so many CTAs: lone TPCs
+/// have room for two.
+[[nodiscard]] bool is_among_products(const Background& background, std::int64_t cluster);
 
-/// How much longer the operands of a product's tiles take from the L2 than they would at its rate, by the bytes that
-/// its CTAs take in.
-[[nodiscard]] Duration time_of_loads(const model::Profile& profile, const Shape& shape,
-                                     const model::GemmTile& tile);
+/// The name of a regime's term for the products of a library, whose kernels keep other amounts in flight.
+[[nodiscard]] std::string term_of(const std::string& regime, const std::string& library,
+                                  bool among_products = false);
+
+/// How long all turns of a product's stages take to load, one after the other in each CTA.
+[[nodiscard]] Duration time_of_turns(const model::Profile& profile, const model::GemmCost& cost);
 
 /// The slow-down of a background's regime, by the profile's terms: at least 1.
 [[nodiscard]] double interference_factor(const model::Profile& profile,
-                                         const Background& background, const std::string& library);
+                                         const Background& background, const std::string& library,
+                                         bool among_products = false);
+
+/// What a prediction takes into account, each to be left out.
+struct BesideEffects {
+  bool late_apart = true;      ///< CTAs that come late run past what interferes
+  bool last_tile = true;       ///< traffic that comes second acts from SMs that are done early
+  bool among_products = true;  ///< and holds back more from among the product's SMs
+};
 
 /// What a run of the suite says of the device that it was taken on, and of its clock: how long products alone took over
 /// how long they are modelled to take, and what the host's launch adds where time begins before it, by library and order.
@@ -80,7 +97,8 @@ struct BesideBench {
                                                      const model::Profile& profile,
                                                      const Case& what, std::int64_t speed_permille,
                                                      const BesideBench& bench = {},
-                                                     const Kernel* kernel = nullptr);
+                                                     const Kernel* kernel = nullptr,
+                                                     const BesideEffects& effects = {});
 
 /// The rate of the background's traffic over the host link beside a product: its pace, or what its mover reaches. CTAs
 /// that come second run on the SMs that the product leaves free, and the rest after it. None for traffic that stays

@@ -12,6 +12,7 @@
 #include "calibration/fit/launch_fit.hpp"
 #include "calibration/fit/link_fit.hpp"
 #include "calibration/fit/peer_fit.hpp"
+#include "calibration/fit/product_sample.hpp"
 #include "calibration/fit/sum_fit.hpp"
 #include "calibration/predict/beside.hpp"
 #include "calibration/predict/predictor.hpp"
@@ -261,41 +262,90 @@ Sample beside(const std::string& kind, const std::string& direction, int ctas, s
 }
 
 TEST(Interference, IsWhatIsLeftOnceSpinningIsDividedOut) {
-  const std::vector<Sample> samples = {
+  std::vector<Sample> samples = {
       beside("spin", "device", 8, 0, 110), beside("spin", "device", 16, 0, 120),
       beside("copy", "to_device", 8, 0, 660), beside("copy", "to_device", 16, 0, 1800),
       beside("copy", "to_device", 8, 48'000'000'000, 220)};
+  samples.push_back(beside("copy", "to_device", 8, 0, 165));
+  samples.back().what.background->in_flight_bytes = traffic_in_flight / 2;
   const model::Profile fitted = fit_interference(h200(), observed(samples));
   const Background& free = *samples[2].what.background;
-  Background paced = *samples[4].what.background;
+  const Background& paced = *samples[4].what.background;
   EXPECT_DOUBLE_EQ(interference_factor(fitted, free, "weft"), 6);
   EXPECT_DOUBLE_EQ(interference_factor(fitted, *samples[3].what.background, "weft"), 15);
   EXPECT_DOUBLE_EQ(interference_factor(fitted, paced, "weft"), 2);
-  // Half of the bytes in flight count as half of the CTAs.
-  paced.in_flight_bytes = traffic_in_flight / 2;
-  EXPECT_DOUBLE_EQ(interference_factor(fitted, paced, "weft"), 1.5);
+  // A window is a regime of its own, by what is outstanding: as many CTAs again with half of it each.
+  Background windowed = *samples[5].what.background;
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, windowed, "weft"), 1.5);
+  windowed.ctas *= 2;
+  windowed.in_flight_bytes /= 2;
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, windowed, "weft"), 1.5);
   EXPECT_DOUBLE_EQ(interference_factor(fitted, *samples[0].what.background, "weft"), 1);
 }
 
-// Posted writes hold back loads: what was fitted from a product's time gives that time back, and a product that loads half
-// as much is slowed by less.
-TEST(Interference, OfPostedWritesIsOfLoads) {
+model::GemmCost cost_of(const model::Profile& profile, const Sample& sample) {
+  const Shape& s = *sample.what.shape;
+  return model::gemm_cost(profile,
+                          {.m = s.m, .n = s.n, .k = s.k, .library = model::GemmLibrary::ours},
+                          model::SmBudget::of(sample.kernel.grid), kernel_of(sample.kernel), 1);
+}
+
+void ran_by(Sample& sample, int stages) {
+  sample.kernel.tile = {128, 256, 64};
+  sample.kernel.cluster = {2, 1};
+  sample.kernel.stages = stages;
+  sample.kernel.grid = 108;
+  sample.kernel.threads = 384;
+}
+
+// Writes to the host make the latency of loads longer, once for each turn of a tile's stages: what was fitted from a
+// product's time gives that time back, and with twice the stages there are half as many turns.
+TEST(Interference, OfPostedWritesIsOfTurnsOfLoads) {
   std::vector<Sample> samples = {beside("spin", "device", 8, 0, 250),
                                  beside("copy", "to_host", 8, 0, 1000)};
-  for (Sample& sample : samples) {
-    sample.kernel.tile = {128, 256, 64};
-    sample.kernel.cluster = {2, 1};
-  }
+  for (Sample& sample : samples) ran_by(sample, 3);
   const model::Profile fitted = fit_interference(h200(), observed(samples));
   const double slow = interference_factor(fitted, *samples[1].what.background, "weft");
-  model::GemmTile tile;
-  tile.tile_m = 128;
-  tile.tile_n = 256;
-  const Duration loads = time_of_loads(fitted, *samples[0].what.shape, tile);
-  EXPECT_NEAR(std::hypot(250, static_cast<double>(loads.ps()) * 1e-6 * std::sqrt(slow * slow - 1)),
-              1000, 1e-3);
-  tile.tile_m = 256;
-  EXPECT_LT(time_of_loads(fitted, *samples[0].what.shape, tile), loads);
+  const Duration turns = time_of_turns(fitted, cost_of(fitted, samples[1]));
+  EXPECT_NEAR(250 + static_cast<double>(turns.ps()) * 1e-6 * (slow - 1), 1000, 1e-3);
+  const model::GemmCost cost = cost_of(fitted, samples[1]);
+  const std::int64_t loads = cost.waves * cost.k_steps / 3;
+  EXPECT_NEAR(ratio(turns, h200().gemm->load_latency.value), static_cast<double>(loads), 1);
+  ran_by(samples[1], 6);
+  EXPECT_NEAR(ratio(turns, time_of_turns(fitted, cost_of(fitted, samples[1]))), 2, 1e-6);
+}
+
+// A share that comes late runs past what holds back the others.
+TEST(Interference, OfLateSharesIsNone) {
+  std::vector<Sample> samples = {beside("spin", "device", 8, 0, 170),
+                                 beside("spin", "device", 8, 0, 100),
+                                 beside("copy", "to_device", 8, 0, 270)};
+  samples[1].what.figure = "alone";
+  samples[1].what.background.reset();
+  const model::Profile fitted = fit_interference(h200(), observed(samples));
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, *samples[2].what.background, "weft"), 2);
+}
+
+// Traffic that comes second is among the product's SMs where these come in pairs, and in lone TPCs where they come in
+// fours; beyond what was measured there it does no less than elsewhere.
+TEST(Interference, OfTrafficThatComesSecondIsOfItsPlace) {
+  std::vector<Sample> samples = {
+      beside("spin", "device", 8, 0, 100),  beside("copy", "to_device", 8, 0, 200),
+      beside("spin", "device", 8, 0, 100),  beside("copy", "to_device", 8, 0, 300),
+      beside("spin", "device", 16, 0, 100), beside("copy", "to_device", 16, 0, 500)};
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    ran_by(samples[i], 4);
+    if (i == 2 || i == 3) samples[i].what.background->order = "gemm_first";
+  }
+  const model::Profile fitted = fit_interference(h200(), observed(samples));
+  Background second = *samples[3].what.background;
+  EXPECT_TRUE(is_among_products(second, 2));
+  EXPECT_FALSE(is_among_products(second, 4));
+  EXPECT_FALSE(is_among_products(*samples[1].what.background, 2));
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, second, "weft", true), 3);
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, second, "weft", false), 2);
+  second.ctas = 16;
+  EXPECT_DOUBLE_EQ(interference_factor(fitted, second, "weft", true), 5);
 }
 
 // 24 CTAs of which 8 find room move a third of their pace while the product runs, and all of it after its end.
