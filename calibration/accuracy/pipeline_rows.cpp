@@ -31,6 +31,7 @@ struct Without {
   bool tile_order = false;
   bool frame = false;
   bool placement = false;
+  bool one_process = false;
 };
 
 class PipelineRow final : public ErrorTableRow {
@@ -64,7 +65,7 @@ class PipelineRow final : public ErrorTableRow {
     if (without_.placement) one_gpc(profile, machine);
     Predictor predictor(std::move(machine), std::move(profile),
                         without_.frame ? Frames() : frames_of(knowledge.samples),
-                        !without_.tile_order);
+                        !without_.tile_order, !without_.one_process);
     const int boost = highest_clock(knowledge.samples);
     for (const Observation& seen : asked) {
       const auto predicted =
@@ -104,14 +105,40 @@ class PipelineRow final : public ErrorTableRow {
   Without without_;
 };
 
-// What each mechanism is worth: every case over the host link, with it switched off. Shown with the baselines.
+// Every case of a back end, with something switched off. Shown with the baselines.
+void add_ablation(ErrorRows& rows, const std::string& backend, std::string name,
+                  const Without& without) {
+  ErrorClaim claim{.name = std::move(name), .median = {}, .p95 = {}};
+  claim.baseline = true;
+  rows.push_back(std::make_unique<PipelineRow>(
+      std::move(claim), PipelineKind{backend, "", "", "", PipelineKind::Margin::any}, false,
+      without));
+}
+
+// What the mechanisms of ranks that share a device, or that one process drives, are worth.
+void add_shared_ablations(ErrorRows& rows) {
+  Without memory, order, process, launch;
+  memory.effects.hbm_share = false;
+  order.tile_order = true;
+  process.one_process = true;
+  launch.strip = [](model::Profile& profile) {
+    for (model::SmCopyCosts& sms : profile.sm_copies) sms.launch_per_cta.reset();
+  };
+  const std::string shared = "virtual ranks, 2..8", peers = "all over NVLink";
+  add_ablation(rows, "peer_gpus", peers, {});
+  for (const auto& [backend, name] :
+       {std::pair("virtual_ranks", shared), std::pair("peer_gpus", peers)}) {
+    add_ablation(rows, backend, name + ", each rank a process of its own", process);
+    add_ablation(rows, backend, name + ", without the rate of CTAs in a product's launch", launch);
+    add_ablation(rows, backend, name + ", without what tiles in the order of chunks read", order);
+  }
+  add_ablation(rows, "virtual_ranks", shared + ", without sharing of memory", memory);
+}
+
+// What each mechanism is worth over the host link.
 void add_ablations(ErrorRows& rows) {
   const auto add = [&rows](const std::string& what, const Without& without) {
-    ErrorClaim claim{.name = "all over the host link" + what, .median = {}, .p95 = {}};
-    claim.baseline = true;
-    rows.push_back(std::make_unique<PipelineRow>(
-        std::move(claim), PipelineKind{"host_link", "", "", "", PipelineKind::Margin::any}, false,
-        without));
+    add_ablation(rows, "host_link", "all over the host link" + what, without);
   };
   add("", {});
   const std::pair<const char*, bool sim::Effects::*> effects[] = {
@@ -203,6 +230,7 @@ void add_pipeline_rows(ErrorRows& rows) {
   add("device flags over NVLink", 0.03, 0.07,
       {"peer_gpus", "weft", "device_flag", "", Margin::any});
   add_ablations(rows);
+  add_shared_ablations(rows);
 }
 
 }  // namespace weft::calibration

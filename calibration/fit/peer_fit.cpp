@@ -24,10 +24,18 @@ using model::CopyPath;
 
 /// Fewer CTAs than this share of what all reach are held back by themselves.
 constexpr double well_below = 0.95;
-/// A gather takes so many times its product where its communication is what is measured.
-constexpr double outlasts = 1.4;
-/// Fewer say nothing.
-constexpr std::size_t least_gathers = 10;
+/// Gathers whose own launch moves, by where their ranks are.
+struct InLaunch {
+  const char* backend;
+  const char* between;
+  /// They take so many times their product where their communication is what is measured.
+  double outlasts;
+  /// Fewer say nothing.
+  std::size_t least;
+};
+constexpr InLaunch between_peers{"peer_gpus", "between peers", 1.4, 10};
+/// Of a part of a device products take longer, and what moves inside it is left a smaller part of the time.
+constexpr InLaunch inside_device{"virtual_ranks", "inside a device", 1.2, 6};
 
 Bandwidth whole_rate(double rate) {
   return Bandwidth::from_bytes_per_second(std::llround(rate));
@@ -105,10 +113,11 @@ std::string gather_name(const Case& what) {
 }
 
 /// Whole boundaries, less the product of the last piece.
-std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples) {
-  const auto is_of = [](const Observation& seen, const char* figure) {
+std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples,
+                                         const InLaunch& kind) {
+  const auto is_of = [&kind](const Observation& seen, const char* figure) {
     const Case& what = seen.what();
-    return !seen.published && what.figure == figure && what.backend == "peer_gpus" && !what.pass &&
+    return !seen.published && what.figure == figure && what.backend == kind.backend && !what.pass &&
            what.operation == "ag_gemm" && what.schedule == "device_flag" &&
            what.transport == "sm" && what.shape && what.ranks && what.chunks && what.ctas;
   };
@@ -122,7 +131,7 @@ std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples
     if (!is_of(seen, "D")) continue;
     const Case& what = seen.what();
     const auto product = products.find(gather_name(what));
-    if (product == products.end() || ratio(seen.time(), product->second->time()) < outlasts)
+    if (product == products.end() || ratio(seen.time(), product->second->time()) < kind.outlasts)
       continue;
     const Shape& s = *what.shape;
     const Kernel& kernel = product->second->sample->kernel;
@@ -138,9 +147,11 @@ std::vector<GatherRow> gathers_in_launch(const std::vector<Observation>& samples
   return rows;
 }
 
-void fit_launch_rate(model::SmCopyCosts& sms, const std::vector<Observation>& samples) {
-  const std::vector<GatherRow> rows = gathers_in_launch(samples);
-  if (rows.size() < least_gathers) return;
+/// The start of a piece is taken from there too where nothing else says it.
+void fit_launch_rate(model::SmCopyCosts& sms, const std::vector<Observation>& samples,
+                     const InLaunch& kind) {
+  const std::vector<GatherRow> rows = gathers_in_launch(samples, kind);
+  if (rows.size() < kind.least) return;
   const double cap = static_cast<double>(sms.cap.value.bytes_per_second());
   LeastSquaresProblem problem;
   problem.parameters = {{.name = "frame", .start = 30, .least = 0.1, .most = 200},
@@ -156,11 +167,14 @@ void fit_launch_rate(model::SmCopyCosts& sms, const std::vector<Observation>& sa
     return residuals;
   };
   const LeastSquaresResult fit = minimise(problem);
-  sms.launch_per_cta = {
-      whole_rate(fit.values[2]),
-      {model::SourceKind::fitted,
-       fmt::format("{} gathers between peers that outlast their product, +-{:.1f} %", rows.size(),
-                   fit.relative_errors[2] * 100)}};
+  const auto source = [&](std::size_t i) {
+    return model::Source{model::SourceKind::fitted,
+                         fmt::format("{} gathers {} that outlast their product, +-{:.1f} %",
+                                     rows.size(), kind.between, fit.relative_errors[i] * 100)};
+  };
+  sms.launch_per_cta = {whole_rate(fit.values[2]), source(2)};
+  if (kind.backend == std::string(inside_device.backend))
+    sms.start = {from_microseconds(fit.values[1]), source(1)};
 }
 
 /// What a stream's wait for a flag adds to a push, where its flag is written by the stream itself.
@@ -191,8 +205,10 @@ model::Profile fit_peer_links(model::Profile profile, const std::vector<Observat
     fit_ctas(*sms,
              lines_by_ctas(profile, samples, {"peer_gpus", "ag_gemm", "device_flag", "sm", {}}), 0,
              "gathers of one launch between peers");
-    fit_launch_rate(*sms, samples);
+    fit_launch_rate(*sms, samples, between_peers);
   }
+  if (auto* sms = on_path(profile.sm_copies, CopyPath::same_device))
+    fit_launch_rate(*sms, samples, inside_device);
   if (auto* sms = on_path(profile.sm_copies, CopyPath::to_peer)) {
     fit_ctas(*sms, lines_by_ctas(profile, samples, {"peer_gpus", "gemm_rs", "chunked", "sm", {}}),
              microseconds(profile.control.launch.value + profile.control.kernel_drain.value),

@@ -47,9 +47,10 @@ Frames frames_of(const std::vector<Observation>& samples) {
   }
   Frames frames;
   for (auto& [key, times] : beyond) {
-    // Ranks that share a device share its SMs: their products are others.
-    if (times.size() >= least_products && key.first != "virtual_ranks")
-      frames[key] = std::max(Duration(), median(std::move(times)));
+    // Ranks that share a device share its SMs: their products are others. Their events are those of one device.
+    if (times.size() < least_products || key.first == "virtual_ranks") continue;
+    frames[key] = std::max(Duration(), median(std::move(times)));
+    if (key.first == "host_link") frames[{"virtual_ranks", key.second}] = frames[key];
   }
   return frames;
 }

@@ -9,6 +9,7 @@
 
 #include "models/schedules/chunks_by_rank.hpp"
 #include "models/schedules/layer_program.hpp"
+#include "models/schedules/one_process.hpp"
 #include "models/schedules/registry.hpp"
 #include "sim/controls.hpp"
 #include "sim/fold.hpp"
@@ -80,11 +81,12 @@ Duration PredictedCase::expected() const {
 }
 
 Predictor::Predictor(topology::MachineSpec machine, model::Profile profile, Frames frames,
-                     bool tile_order)
+                     bool tile_order, bool one_process)
     : machine_(std::move(machine)),
       profile_(std::move(profile)),
       frames_(std::move(frames)),
-      tile_order_(tile_order) {}
+      tile_order_(tile_order),
+      one_process_(one_process) {}
 
 const model::Site& Predictor::site_of(const Case& what) {
   const int ranks = what.ranks.value_or(2);
@@ -104,6 +106,7 @@ const model::Site& Predictor::site_of(const Case& what) {
   } else {
     site = model::make_host_site(machine_, profile_, {0, 0}, ranks);
   }
+  if (one_process_) model::share_process(site);
   site.products = what.library == "weft" ? model::GemmLibrary::ours : model::GemmLibrary::cublaslt;
   site.prices_tile_order = tile_order_;
   if (pace > 0) site.pace = Bandwidth::from_bytes_per_second(pace);

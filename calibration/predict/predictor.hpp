@@ -5,6 +5,7 @@
 // host_link:     one rank on one device; its peers are host memory beside it, always ready.
 // virtual_ranks: every rank on its part of one device's SMs.
 // peer_gpus:     a rank a device, on the first devices of a node.
+// One host thread of one process drives all ranks: their streams join by events, and share that process's hardware queues.
 // All calls of a measured repetition are issued before its clock starts, so a host call costs nothing here.
 #pragma once
 
@@ -41,9 +42,9 @@ struct PredictedCase {
 class Predictor {
  public:
   /// `frames`: what a repetition takes beside its work; `tile_order`: whether tiles in the order of their chunks are
-  /// priced with what they read again.
+  /// priced with what they read again; `one_process`: whether one process drives all ranks.
   Predictor(topology::MachineSpec machine, model::Profile profile, Frames frames = {},
-            bool tile_order = true);
+            bool tile_order = true, bool one_process = true);
 
   /// A figure (A, B, C, D, A_s, B_s) of a boundary; none where the model has no such case.
   /// `speed_permille` is that of the device's SMs, over what the profile says.
@@ -59,7 +60,7 @@ class Predictor {
   topology::MachineSpec machine_;
   model::Profile profile_;
   Frames frames_;
-  bool tile_order_;
+  bool tile_order_, one_process_;
   std::map<std::string, model::Site> sites_;
 };
 

@@ -106,10 +106,23 @@ GemmTile kernel_of(const MeasuredProduct& row, const Profile& profile) {
 constexpr std::size_t kSpeakers = 12;
 constexpr double kDepthWeight = 0.5, kSmsWeight = 2;
 
+/// The library's clusters on SMs that it counts: the largest that divides them, down the rows as far as there are tiles.
+/// So it was with 12 to 64 SMs of one H200, whatever the tile.
+GemmTile with_clusters_of(GemmTile kernel, std::int64_t rows, std::int64_t sms) {
+  std::int64_t cluster = 8;
+  while (sms % cluster != 0) cluster /= 2;
+  const std::int64_t down = divide_up(rows, kernel.tile_m);
+  kernel.cluster_m = down >= 4   ? std::min<std::int64_t>(4, cluster)
+                     : down >= 2 ? std::min<std::int64_t>(2, cluster)
+                                 : 1;
+  kernel.cluster_n = std::min<std::int64_t>(4, cluster / kernel.cluster_m);
+  return kernel;
+}
+
 /// What the library chose for the measured products that are most like this one: the least modelled time of their
 /// kernels. Nothing is resident where the profile has no measured products of the library.
 PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem, const SmBudget& budget,
-                         const GemmPricer& pricer) {
+                         const GemmPricer& pricer, bool divides_sms = false) {
   const auto octaves = [](std::int64_t a, std::int64_t b) {
     return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
   };
@@ -129,7 +142,9 @@ PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem, con
   PricedGemm best;
   for (auto one = near.begin(); one != end; ++one) {
     const MeasuredProduct& row = *one->second;
-    const PricedGemm now = pricer.price(kernel_of(row, profile), row.split_k);
+    GemmTile kernel = kernel_of(row, profile);
+    if (divides_sms) kernel = with_clusters_of(kernel, problem.m, budget.sms());
+    const PricedGemm now = pricer.price(kernel, row.split_k);
     if (now.time < best.time) best = now;
   }
   return best;
@@ -238,9 +253,10 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
     return pricer.finish(measured->priced, measured->choice);
   }
   // The library counts the SMs of a partition, and does not know which clusters its GPCs hold.
-  const SmBudget counted = is_partition(profile, budget) ? SmBudget::of(budget.sms()) : budget;
+  const bool part = is_partition(profile, budget);
+  const SmBudget counted = part ? SmBudget::of(budget.sms()) : budget;
   const PricedGemm chosen =
-      chosen_nearby(profile, problem, counted, GemmPricer(profile, problem, counted));
+      chosen_nearby(profile, problem, counted, GemmPricer(profile, problem, counted), part);
   if (chosen.resident > 0) {
     const PricedGemm like_it = pricer.price(chosen.kernel, chosen.split);
     if (like_it.resident > 0) {

@@ -73,6 +73,11 @@ bool is_partition(const Profile& profile, const SmBudget& budget) {
   return budget.sms_per_gpc.size() > 1 && all_sms(budget) < profile.gpu.sms.value;
 }
 
+double sharers_of(const Profile& profile, const SmBudget& budget) {
+  if (!is_partition(profile, budget)) return 1;
+  return static_cast<double>(profile.gpu.sms.value) / static_cast<double>(all_sms(budget));
+}
+
 GemmPricer::GemmPricer(const Profile& profile, const GemmProblem& problem, const SmBudget& budget)
     : profile_(profile), problem_(problem), budget_(budget) {
   if (!profile.gemm) {
@@ -84,7 +89,7 @@ GemmPricer::GemmPricer(const Profile& profile, const GemmProblem& problem, const
              sms * g.matrix_efficiency.value;
   hbm_rate_ = per_second(profile.gpu.hbm.value) * g.hbm_efficiency.value;
   l2_rate_ = per_second(profile.gpu.l2.value) * g.l2_efficiency.value;
-  if (is_partition(profile, budget)) sharers_ = sms / static_cast<double>(all_sms(budget));
+  sharers_ = sharers_of(profile, budget);
   in_ = bits_of(problem.input) / 8.0;
   out_ = bits_of(problem.output) / 8.0;
 }
@@ -154,7 +159,7 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const double loads = greatest_of_loads(
       traffic * through_l2 * sharers_ / l2_rate_ + overhang,
       seconds(g.load_latency.value) / static_cast<double>(std::max<std::int64_t>(1, kernel.stages)),
-      p.hbm_bytes * sharers_ / hbm_rate_ / rounds);
+      p.hbm_bytes / hbm_rate_ / rounds);
   const double step = greatest_of(matrix, loads);
   const double store = tm * tn * (split == 1 ? out_ : 4.0);
   const double exposed = kernel.overlaps_epilogue ? 0
@@ -211,29 +216,34 @@ PricedGemm GemmPricer::stretched(PricedGemm p, double seconds_wanted) const {
   return p;
 }
 
-/// Bytes that HBM sees. Our kernels walk groups of rows column by column, so that a wave covers as many columns as
-/// its CTAs are more than the tiles of a group's column; of the library's, whose order is not known, a wave covers
-/// tiles as square as it can be. Rows of A stay in the L2 while their band is walked if they fill no more than half
-/// of it, or of a rank's part of it; A and B are read once if both fit.
-double GemmPricer::hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const {
-  const double m = static_cast<double>(problem_.m), n = static_cast<double>(problem_.n);
-  const double k = static_cast<double>(problem_.k);
-  const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
-  const double output = m * n * out_ + (p.split > 1 ? m * n * 8 : 0);
-  const double once = (m + n) * k * in_;
-  const double half_l2 = static_cast<double>(profile_.gpu.l2_size.value.count()) / 2 / sharers_;
+double hbm_bytes_walked(const Profile& profile, const GemmProblem& problem, const Walk& walk) {
+  const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
+  const double k = static_cast<double>(problem.k);
+  const double in = bits_of(problem.input) / 8.0, out = bits_of(problem.output) / 8.0;
+  const double output = m * n * out + (walk.split > 1 ? m * n * 8 : 0);
+  const double once = (m + n) * k * in;
+  const double half_l2 = static_cast<double>(profile.gpu.l2_size.value.count()) / 2 / walk.sharers;
   if (once <= half_l2) return once + output;
-  const double together = static_cast<double>(p.resident);
-  double band = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
-  double across = together * tm / band * tn;
-  if (problem_.library == GemmLibrary::ours) {
-    band = std::min(m, static_cast<double>(kernels::shapes::group_rows));
-    across = std::max(1.0, together * tm / static_cast<double>(p.split) / band) * tn;
-  }
-  const double bands = std::ceil(m / band);
-  const bool band_stays = band * k * in_ <= half_l2;
-  const double loads = (bands * n + (band_stays ? 1.0 : std::ceil(n / across)) * m) * k * in_;
+  const double bands = std::ceil(m / walk.rows);
+  const bool band_stays = walk.rows * k * in <= half_l2;
+  const double loads = (bands * n + (band_stays ? 1.0 : std::ceil(n / walk.columns)) * m) * k * in;
   return std::max(once, loads) + output;
+}
+
+/// Our kernels walk groups of rows column by column, so that a wave covers as many columns as its CTAs are more than
+/// the tiles of a group's column; of the library's, whose order is not known, a wave covers tiles as square as it can be.
+double GemmPricer::hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const {
+  const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
+  const double together = static_cast<double>(p.resident);
+  Walk walk{.split = p.split, .sharers = sharers_};
+  walk.rows = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
+  walk.columns = together * tm / walk.rows * tn;
+  if (problem_.library == GemmLibrary::ours) {
+    walk.rows =
+        std::min(static_cast<double>(problem_.m), static_cast<double>(kernels::shapes::group_rows));
+    walk.columns = std::max(1.0, together * tm / static_cast<double>(p.split) / walk.rows) * tn;
+  }
+  return hbm_bytes_walked(profile_, problem_, walk);
 }
 
 GemmCost GemmPricer::finish(const PricedGemm& p, std::string choice) const {

@@ -21,6 +21,21 @@ struct PricedGemm {
 /// Whether a budget is of some of a device's SMs by GPC, not of all with a limit.
 [[nodiscard]] bool is_partition(const Profile& profile, const SmBudget& budget);
 
+/// How a product's tiles are walked: bands of rows one after the other, so many columns of a band at once.
+struct Walk {
+  double rows = 0, columns = 0;
+  std::int64_t split = 1;  ///< parts of K
+  double sharers = 1;      ///< of the device's L2
+};
+
+/// Bytes that HBM sees. A band of A stays in the L2 while it is walked if it fills no more than half of it, or of a
+/// rank's part of it; A and B are read once if both fit.
+[[nodiscard]] double hbm_bytes_walked(const Profile& profile, const GemmProblem& problem,
+                                      const Walk& walk);
+
+/// How many partitions like this one share the device.
+[[nodiscard]] double sharers_of(const Profile& profile, const SmBudget& budget);
+
 class GemmPricer {
  public:
   /// Throws MissingConstant if the profile has no GEMM constants.

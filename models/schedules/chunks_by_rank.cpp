@@ -3,13 +3,16 @@
 // Reduction: product i, an event, push i into a slot of the owner; the owner adds its slots at the end. What a peer
 //            that does not run would push is fetched from it meanwhile, so that both directions are loaded as
 //            they would be.
-// Ranks that all run meet before the first pull and after the last push; memory is always ready.
+// Ranks that all run meet before the first pull and after the last push, by flags or, in one process, by events; memory
+// is always ready.
 #include "models/schedules/chunks_by_rank.hpp"
 
 #include <algorithm>
 #include <vector>
 
 #include "models/schedules/communication_kernel.hpp"
+#include "models/schedules/one_process.hpp"
+#include "models/schedules/slot_sums.hpp"
 #include "models/schedules/transport_knobs.hpp"
 
 namespace weft::model {
@@ -25,6 +28,7 @@ class ChunksByRank {
                std::string_view label, LayerProgram& program)
       : view_(view), plan_(plan), knobs_(knobs), label_(label), program_(program) {
     engines_ = transport_of(knobs) == Transport::copy_engine;
+    by_events_ = in_one_process(program.site());
     margin_ = engines_ ? 0 : static_cast<int>(knobs.count("margin"));
     // Pushes and fetches of CTAs that run at the same time share the CTAs of the knob.
     ctas_ = knobs.count("ctas");
@@ -32,7 +36,7 @@ class ChunksByRank {
   }
 
   void gather() {
-    const std::vector<sim::SignalId> ready = signals();
+    const std::vector<sim::SignalId> ready = begin_pulls();
     for (int rank = 0; rank < program_.running(); ++rank) {
       meet(rank, ready, "ready", 0);
       for (int chunk = 0; chunk < plan_.size(); ++chunk) {
@@ -49,7 +53,7 @@ class ChunksByRank {
 
   // The collective without products: from the compute stream and back to it.
   void alone() {
-    const std::vector<sim::SignalId> first = signals(), summed = signals();
+    const std::vector<sim::SignalId> first = view_.gathers ? begin_pulls() : signals();
     for (int rank = 0; rank < program_.running(); ++rank) {
       program_.tag(rank, 0, sim::Purpose::synchronisation);
       program_.join(rank, program_.communication(rank), program_.compute(rank));
@@ -62,14 +66,16 @@ class ChunksByRank {
         move(rank, chunk, pieces);
       }
       if (!view_.gathers) meet(rank, first, "arrived", plan_.size() - 1);
-      if (view_.reduces()) add_slots(rank, summed);
+    }
+    if (view_.reduces()) add_up();
+    for (int rank = 0; rank < program_.running(); ++rank) {
       program_.tag(rank, 0, sim::Purpose::synchronisation);
       program_.join(rank, program_.compute(rank), program_.communication(rank));
     }
   }
 
   void scatter() {
-    const std::vector<sim::SignalId> arrived = signals(), summed = signals();
+    const std::vector<sim::SignalId> arrived = signals();
     for (int rank = 0; rank < program_.running(); ++rank) {
       for (int chunk = 0; chunk < plan_.size(); ++chunk) {
         const std::vector<Piece> pieces = plan_.pieces(rank, chunk);
@@ -81,8 +87,8 @@ class ChunksByRank {
         move(rank, chunk, pieces);
       }
       meet(rank, arrived, "arrived", plan_.size() - 1);
-      if (view_.reduces()) add_slots(rank, summed);
     }
+    if (view_.reduces()) add_up();
   }
 
  private:
@@ -95,9 +101,16 @@ class ChunksByRank {
     return program_.site().built.unicast[index_of_rank(from)][index_of_rank(to)];
   }
 
-  // One signal in each running rank's memory.
+  // What ranks tell each other before the first of them pulls.
+  std::vector<sim::SignalId> begin_pulls() {
+    if (by_events_) await_peers(program_);
+    return signals();
+  }
+
+  // One signal in each running rank's memory, where ranks meet by them.
   std::vector<sim::SignalId> signals() {
     std::vector<sim::SignalId> result;
+    if (by_events_) return result;
     for (int rank = 0; rank < program_.running(); ++rank)
       result.push_back(program_.builder().signal(program_.memory(rank)));
     return result;
@@ -106,6 +119,7 @@ class ChunksByRank {
   // Tells every running peer that this rank has come so far, and waits until all of them have.
   void meet(int rank, const std::vector<sim::SignalId>& signals, std::string_view label,
             int chunk) {
+    if (by_events_) return;
     std::vector<sim::SignalId> peers;
     const int running = program_.running();
     for (int step = 1; step < running; ++step)
@@ -157,42 +171,43 @@ class ChunksByRank {
     kernel.launch(stream);
   }
 
-  // Every slot is read once and the sum is written. Where the peers run, their word that all is there has come on
-  // the communication stream; the sum of an all-reduce then goes back to them.
-  void add_slots(int rank, const std::vector<sim::SignalId>& summed) {
-    const int ranks = program_.ranks();
-    const Piece own{rank, shard_of(view_.collective.extent.rows, ranks, rank)};
+  void add_up() {
+    const std::vector<sim::SignalId> summed = signals();
+    // In one process a stream can wait for what others send once all of it has been issued.
+    for (int rank = 0; rank < program_.running() && by_events_; ++rank) {
+      program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
+      await_arrivals(program_, rank, program_.compute(rank));
+    }
+    for (int rank = 0; rank < program_.running(); ++rank) add(rank, summed);
+    if (!shares_sums()) return;
+    if (by_events_) await_peers(program_);
+    for (int rank = 0; rank < program_.running(); ++rank)
+      fetch_sums(view_, rank, plan_.size(), program_);
+  }
+
+  // Where the peers run in processes of their own, their word that all is there has come on the communication stream.
+  void add(int rank, const std::vector<sim::SignalId>& summed) {
     sim::StreamId stream = program_.communication(rank);
     program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
-    if (some_rest()) {
+    if (by_events_) {
+      stream = program_.compute(rank);
+    } else if (some_rest()) {
       stream = program_.compute(rank);
       program_.join(rank, stream, program_.communication(rank));
       program_.join(rank, stream, program_.fetch(rank));
     }
-    program_.tag(rank, plan_.size() - 1, sim::Purpose::communication);
-    program_.memory_kernel(rank, stream, view_.collective.name + ".add",
-                           view_.bytes(view_.block(own)) * (ranks + 1),
-                           sim::Purpose::communication);
-    if (view_.collective.op != CollectiveOp::all_reduce) return;
-    meet(rank, summed, "summed", plan_.size());
-    for (int step = 1; step < ranks; ++step) {
-      const int peer = (rank + step) % ranks;
-      const Piece piece{peer, shard_of(view_.collective.extent.rows, ranks, peer)};
-      if (piece.rows.empty()) continue;
-      program_.tag(rank, plan_.size(), sim::Purpose::communication);
-      program_.host(rank)
-          .labelled(view_.collective.name)
-          .copy(program_.communication(rank), copy_engine(rank, peer, rank, program_),
-                route(peer, rank), view_.bytes(view_.block(piece)));
-    }
+    add_slots(view_, rank, plan_.size() - 1, stream, program_);
+    if (shares_sums()) meet(rank, summed, "summed", plan_.size());
   }
+
+  bool shares_sums() const { return view_.collective.op == CollectiveOp::all_reduce; }
 
   const FusedView& view_;
   const ChunkPlan& plan_;
   const Knobs& knobs_;
   std::string_view label_;
   LayerProgram& program_;
-  bool engines_ = true;
+  bool engines_ = true, by_events_ = false;
   int margin_ = 0;
   std::int64_t ctas_ = 0;
 };

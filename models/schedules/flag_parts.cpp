@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/cost/gemm_pricer.hpp"
 #include "models/schedules/chunks_by_rank.hpp"
 #include "models/schedules/tile_walk.hpp"
 #include "sim/units/integer.hpp"
@@ -102,7 +103,8 @@ OrderedTiles flag_tiles(const FusedView& view, const ChunkPlan& plan, const Gemm
                         const Site& site, int rank) {
   OrderedTiles tiles{cost.tile_time(), cost.hbm_per_tile};
   if (site.prices_tile_order && plan.order() == ChunkOrder::rotated)
-    tiles = tiles_in_order(site.profile, view.work, cost, rows_together(plan, rank, view.gathers));
+    tiles = tiles_in_order(site.profile, view.work, cost, rows_together(plan, rank, view.gathers),
+                           sharers_of(site.profile, site.sms(rank)));
   const auto& flag = site.profile.control.tile_flag;
   if (!view.gathers && flag) tiles.tile_time += flag->value;
   return tiles;

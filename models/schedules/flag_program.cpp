@@ -11,6 +11,8 @@
 #include "models/schedules/communication_kernel.hpp"
 #include "models/schedules/demands.hpp"
 #include "models/schedules/flag_parts.hpp"
+#include "models/schedules/one_process.hpp"
+#include "models/schedules/slot_sums.hpp"
 #include "models/schedules/store_program.hpp"
 #include "models/schedules/tile_order.hpp"
 #include "models/schedules/tile_walk.hpp"
@@ -37,6 +39,7 @@ class FlagProgram {
         label_(label),
         program_(program),
         ranks_(program.ranks()),
+        by_events_(in_one_process(program.site())),
         plan_(view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs))) {
     for (int rank = 0; rank < program.running(); ++rank) {
       auto& flags = chunk_flags_.emplace_back();
@@ -49,6 +52,7 @@ class FlagProgram {
 
   void emit() {
     const Transport transport = transport_of(knobs_);
+    if (view_.gathers && by_events_) await_peers(program_);
     for (int rank = 0; rank < program_.running(); ++rank) {
       if (view_.gathers) {
         tell_ready(rank);
@@ -69,6 +73,7 @@ class FlagProgram {
         product(rank);
       }
     }
+    if (transport == Transport::copy_engine && view_.reduces()) add_up();
   }
 
  private:
@@ -78,6 +83,8 @@ class FlagProgram {
   }
   // Peers that run: the others have neither flags nor anybody who waits for one.
   std::uint64_t peers() const { return static_cast<std::uint64_t>(program_.running() - 1); }
+  // Ranks of one process meet by events.
+  bool meet_by_flags() const { return peers() > 0 && !by_events_; }
   std::vector<sim::SignalId> of_peers(int rank, const std::vector<sim::SignalId>& signals) const {
     std::vector<sim::SignalId> result;
     const int running = program_.running();
@@ -87,7 +94,7 @@ class FlagProgram {
   }
   // A product that waits for what its peers send fills the device: the word that this rank is ready goes out before.
   void tell_ready(int rank) {
-    if (peers() == 0) return;
+    if (!meet_by_flags()) return;
     program_.tag(rank, 0, sim::Purpose::synchronisation);
     const sim::EventId said = program_.builder().event();
     program_.post_all(rank, program_.communication(rank), "ready", of_peers(rank, ready_), said);
@@ -104,7 +111,6 @@ class FlagProgram {
     }
     return pieces;
   }
-  Piece own(int rank) const { return {rank, shard_of(view_.collective.extent.rows, ranks_, rank)}; }
   Piece own_slice(int rank, int chunk) const {
     for (const Piece& piece : plan_.pieces(rank, chunk)) {
       if (piece.owner == rank) return piece;
@@ -207,7 +213,7 @@ class FlagProgram {
 
   void gather_by_copies(int rank) {
     program_.tag(rank, 0, sim::Purpose::synchronisation);
-    if (peers() > 0)
+    if (meet_by_flags())
       program_.host(rank).wait(program_.communication(rank), ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       const std::vector<Piece> pieces = remote(rank, chunk);
@@ -225,7 +231,7 @@ class FlagProgram {
                                program_.site().path(rank, (rank + 1) % ranks_, rank),
                                knobs_.count("ctas"), cost);
     // Nobody reads or writes a peer before all have come.
-    if (peers() > 0) kernel.after(ready_[as_size(rank)], peers());
+    if (meet_by_flags()) kernel.after(ready_[as_size(rank)], peers());
     for (int chunk = 0; chunk < plan_.size(); ++chunk) {
       if (by_switch) {
         for (int step = 1; step < ranks_; ++step)
@@ -304,7 +310,7 @@ class FlagProgram {
       program_.tag(rank, chunk, sim::Purpose::synchronisation);
       for (const auto& [to, bytes] : out) {
         if (program_.site().runs(to)) {
-          if (chunk == last[as_size(to)])
+          if (meet_by_flags() && chunk == last[as_size(to)])
             program_.host(rank).post(stream, add(arrived_[as_size(to)]));
         } else {
           fetch_by_copy(rank, to, chunk, bytes);
@@ -312,28 +318,33 @@ class FlagProgram {
       }
     }
     program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
-    if (peers() > 0) program_.host(rank).wait(stream, arrived_[as_size(rank)], arrivals(rank));
-    if (!view_.reduces()) return;
-    program_.join(rank, stream, program_.compute(rank));
-    if (program_.running() < ranks_) program_.join(rank, stream, program_.fetch(rank));
-    program_.tag(rank, plan_.size() - 1, sim::Purpose::communication);
-    // Every slot is read once and the sum is written.
-    program_.memory_kernel(rank, stream, view_.collective.name + ".add",
-                           view_.bytes(view_.block(own(rank))) * (ranks_ + 1),
-                           sim::Purpose::communication);
-    if (view_.collective.op != CollectiveOp::all_reduce) return;
-    program_.tag(rank, plan_.size(), sim::Purpose::synchronisation);
-    if (peers() > 0) program_.post_all(rank, stream, "summed", of_peers(rank, summed_));
-    program_.host(rank).wait(stream, summed_[as_size(rank)], peers());
-    for (int step = 1; step < ranks_; ++step) {
-      const int peer = (rank + step) % ranks_;
-      if (own(peer).rows.empty()) continue;
-      program_.tag(rank, plan_.size(), sim::Purpose::communication);
-      program_.host(rank)
-          .labelled(view_.collective.name)
-          .copy(stream, copy_engine(rank, peer, rank, program_), route(peer, rank),
-                view_.bytes(view_.block(own(peer))));
+    if (meet_by_flags()) program_.host(rank).wait(stream, arrived_[as_size(rank)], arrivals(rank));
+  }
+
+  // What copies have brought is added, once all of it is there; the sums of an all-reduce go to everybody.
+  void add_up() {
+    // In one process a stream can wait for what others send once all of it has been issued.
+    for (int rank = 0; rank < program_.running() && by_events_; ++rank) {
+      program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
+      await_arrivals(program_, rank, program_.compute(rank));
     }
+    const bool shares = view_.collective.op == CollectiveOp::all_reduce;
+    for (int rank = 0; rank < program_.running(); ++rank) {
+      const sim::StreamId stream =
+          by_events_ ? program_.compute(rank) : program_.communication(rank);
+      program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
+      if (!by_events_) program_.join(rank, stream, program_.compute(rank));
+      if (program_.running() < ranks_) program_.join(rank, stream, program_.fetch(rank));
+      add_slots(view_, rank, plan_.size() - 1, stream, program_);
+      if (!shares || !meet_by_flags()) continue;
+      program_.tag(rank, plan_.size(), sim::Purpose::synchronisation);
+      program_.post_all(rank, stream, "summed", of_peers(rank, summed_));
+      program_.host(rank).wait(stream, summed_[as_size(rank)], peers());
+    }
+    if (!shares) return;
+    if (by_events_) await_peers(program_);
+    for (int rank = 0; rank < program_.running(); ++rank)
+      fetch_sums(view_, rank, plan_.size(), program_);
   }
 
   // What a peer that does not run would push of the own rows: as much as it is sent.
@@ -378,10 +389,7 @@ class FlagProgram {
     program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
     program_.join(rank, stream, program_.communication(rank));
     program_.join(rank, stream, program_.fetch(rank));
-    program_.tag(rank, plan_.size() - 1, sim::Purpose::communication);
-    program_.memory_kernel(rank, stream, view_.collective.name + ".add",
-                           view_.bytes(view_.block(own(rank))) * (ranks_ + 1),
-                           sim::Purpose::communication);
+    add_slots(view_, rank, plan_.size() - 1, stream, program_);
   }
 
   // A switch adds what it reads of all ranks, and hands the sums of an all-reduce to everybody.
@@ -411,6 +419,7 @@ class FlagProgram {
   std::string label_;
   LayerProgram& program_;
   int ranks_;
+  bool by_events_;  // how ranks meet: they are one process
   ChunkPlan plan_;
   std::vector<std::vector<sim::SignalId>> chunk_flags_;  // [rank][chunk], in the rank's memory
   std::vector<sim::SignalId> ready_, arrived_, summed_;  // [rank]

@@ -43,9 +43,17 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 LayerProgram::LayerProgram(const Site& site, sim::Program spent)
     : site_(site), builder_(std::move(spent)) {
-  for (std::uint32_t rank = 0; rank < site.built.machine.ranks.size(); ++rank) {
+  const std::vector<sim::Rank>& ranks = site.built.machine.ranks;
+  for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const sim::RankId id(rank);
-    hosts_.push_back(builder_.thread(site.built.machine.rank(id).process));
+    // Ranks of one process are driven by one thread.
+    const auto before = ranks.begin() + rank;
+    const auto same = std::find_if(ranks.begin(), before,
+                                   [process = ranks[rank].process](const sim::Rank& other) {
+                                     return other.process == process;
+                                   });
+    hosts_.push_back(same == before ? builder_.thread(ranks[rank].process)
+                                    : hosts_[static_cast<std::size_t>(same - ranks.begin())]);
     streams_.push_back({builder_.stream(id, compute_priority, "compute"),
                         builder_.stream(id, communication_priority, "communication"),
                         {}});

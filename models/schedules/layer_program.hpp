@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer's program under construction: every rank's host thread and streams, and what schedules append to them.
 //
-// Each rank has a process with one host thread, a compute stream and a communication stream of higher priority.
+// Each process has one host thread, each rank a compute stream and a communication stream of higher priority.
 // Boundaries follow one another on these streams, so that the tail of one may run under the head of the next
 // where their edges allow it; every schedule ends with the compute stream waiting for what its consumers need.
 #pragma once

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/shapes/tile.hpp"
+#include "models/cost/gemm_pricer.hpp"
 #include "models/schedules/tile_walk.hpp"
 
 namespace weft::model {
@@ -26,11 +27,36 @@ double operands_of_wave(const MatmulWork& work, const GemmCost& cost, std::int64
          static_cast<double>(work.rank.k) * bits_of(work.x.element) / 8;
 }
 
+double hbm_of_walk(const Profile& profile, const MatmulWork& work, const GemmCost& cost,
+                   std::int64_t rows_together, double sharers) {
+  const double rows = static_cast<double>(
+      std::min(std::max(rows_together, cost.kernel.tile_m * cost.kernel.cluster_m), work.rank.m));
+  const double down = static_cast<double>(cost.kernel.tile_m * cost.resident / cost.split_k);
+  return hbm_bytes_walked(
+      profile,
+      {.m = work.rank.m,
+       .n = work.rank.n,
+       .k = work.rank.k,
+       .input = work.x.element,
+       .output = work.y.element,
+       .library = GemmLibrary::ours},
+      {.rows = rows,
+       .columns = std::max(1.0, down / rows) * static_cast<double>(cost.kernel.tile_n),
+       .split = cost.split_k,
+       .sharers = sharers});
+}
+
 }  // namespace
 
 OrderedTiles tiles_in_order(const Profile& profile, const MatmulWork& work, const GemmCost& cost,
-                            std::int64_t rows_together) {
+                            std::int64_t rows_together, double sharers) {
   OrderedTiles tiles{cost.tile_time(), cost.hbm_per_tile};
+  if (sharers > 1 && cost.tiles > 0 && rows_together < kernels::shapes::group_rows) {
+    tiles.hbm_per_tile =
+        Bytes::from(std::llround(hbm_of_walk(profile, work, cost, rows_together, sharers) /
+                                 static_cast<double>(cost.tiles)));
+    return tiles;
+  }
   const double weights = static_cast<double>(work.rank.n) * static_cast<double>(work.rank.k) *
                          bits_of(work.w.element) / 8;
   const bool stays = weights * 2 <= static_cast<double>(profile.gpu.l2_size.value.count());

@@ -24,8 +24,10 @@ struct OrderedTiles {
   Bytes hbm_per_tile;
 };
 
-/// Tiles of a product by the kernel of `cost`, `rows_together` rows of X at a time.
+/// Tiles of a product by the kernel of `cost`, `rows_together` rows of X at a time, by one of `sharers` partitions of a
+/// device.
 [[nodiscard]] OrderedTiles tiles_in_order(const Profile& profile, const MatmulWork& work,
-                                          const GemmCost& cost, std::int64_t rows_together);
+                                          const GemmCost& cost, std::int64_t rows_together,
+                                          double sharers = 1);
 
 }  // namespace weft::model

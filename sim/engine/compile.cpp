@@ -48,33 +48,16 @@ class CallCompiler {
   }
 
   void compile_streams() {
-    std::vector<std::uint32_t> ordinal(machine_.processes.size() * machine_.devices.size(), 0);
-    std::vector<std::uint32_t> first_queue(ordinal.size(), kNone);
     for (std::uint32_t i = 0; i < program_.streams.size(); ++i) {
       const Stream& stream = program_.streams[i];
       WEFT_CHECK(stream.rank.value() < machine_.ranks.size(),
                  "stream {} is of rank {}, and there are {} ranks", i, stream.rank.value(),
                  machine_.ranks.size());
-      const Rank& rank = machine_.ranks[stream.rank.value()];
-      const std::size_t pair = rank.process.value() * machine_.devices.size() + rank.device.value();
-      const auto connections =
-          static_cast<std::uint32_t>(machine_.processes[rank.process.value()].max_connections);
-      if (first_queue[pair] == kNone) {
-        first_queue[pair] = static_cast<std::uint32_t>(out_.queues.size());
-        std::uint32_t streams = 0;
-        for (const Stream& other : program_.streams) {
-          if (other.rank.value() >= machine_.ranks.size()) continue;
-          const Rank& its = machine_.ranks[other.rank.value()];
-          if (its.process == rank.process && its.device == rank.device) ++streams;
-        }
-        out_.queues.resize(out_.queues.size() + std::min(streams, connections));
-      }
-      out_.streams.push_back(
-          {.rank = stream.rank.value(),
-           .device = rank.device.value(),
-           .queue = first_queue[pair] + ordinal[pair]++ % connections,
-           .priority = stream.priority,
-           .key_part = EventKey::stream_part(rank.device.value(), stream.priority, i)});
+      const std::uint32_t device = machine_.ranks[stream.rank.value()].device.value();
+      out_.streams.push_back({.rank = stream.rank.value(),
+                              .device = device,
+                              .priority = stream.priority,
+                              .key_part = EventKey::stream_part(device, stream.priority, i)});
     }
     stream_thread_.assign(program_.streams.size(), kNone);
     last_shape_.assign(program_.streams.size(), kNone);
@@ -331,7 +314,29 @@ class CallCompiler {
     return last;
   }
 
+  // A process has so many hardware queues on a device; its streams take them in turn, but for those that are given
+  // nothing.
+  void deal_queues() {
+    std::vector<std::vector<std::uint32_t>> queues_of(machine_.processes.size() *
+                                                      machine_.devices.size());
+    std::vector<std::uint32_t> dealt(queues_of.size(), 0);
+    for (std::uint32_t i = 0; i < out_.streams.size(); ++i) {
+      if (stream_thread_[i] == kNone) continue;
+      const std::uint32_t process = machine_.ranks[out_.streams[i].rank].process.value();
+      const std::size_t pair = process * machine_.devices.size() + out_.streams[i].device;
+      const auto connections =
+          static_cast<std::size_t>(machine_.processes[process].max_connections);
+      std::vector<std::uint32_t>& queues = queues_of[pair];
+      if (queues.size() < connections) {
+        queues.push_back(static_cast<std::uint32_t>(out_.queues.size()));
+        out_.queues.emplace_back();
+      }
+      out_.streams[i].queue = queues[dealt[pair]++ % connections];
+    }
+  }
+
   void fill_queues() {
+    deal_queues();
     // A lane for each (queue, thread), queue by queue.
     std::vector<std::uint32_t> lane_of(program_.streams.size(), kNone);
     std::vector<std::vector<std::uint32_t>> streams_of(out_.queues.size());

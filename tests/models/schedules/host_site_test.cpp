@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group whose peers are host memory, and the walk of the kernels' tiles.
+// Groups as they are measured: peers in host memory, ranks on parts of one device, ranks that one process drives; and the
+// walk of the kernels' tiles.
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "models/planner/evaluate.hpp"
+#include "models/schedules/layer_program.hpp"
+#include "models/schedules/one_process.hpp"
 #include "models/schedules/registry.hpp"
 #include "models/schedules/tile_order.hpp"
 #include "models/schedules/tile_walk.hpp"
@@ -140,6 +143,132 @@ TEST(TileOrder, LowGroupsReadOperandsAgainUnlessTheWeightsStay) {
   // 16,384 x 512 values of 2 bytes are less than half of the L2.
   EXPECT_EQ(of(512, 256).tile_time, cost.tile_time());
   EXPECT_EQ(of(512, 256).hbm_per_tile, cost.hbm_per_tile);
+}
+
+// Of 16 SMs a twelfth of the device, whose part of the L2 keeps neither X nor W: 256 rows are swept across all columns,
+// W is read once a sweep, X once for every six columns of tiles.
+TEST(TileOrder, PartitionsReadWhatTheirWalkReads) {
+  const Profile profile = load_profile("configs/profiles/h200-sxm.json");
+  GemmCost cost = kernel_of(128, 128);
+  cost.resident = 12;
+  cost.tiles = 16 * 56;
+  cost.main_loop = Duration::from_ps(40'000'000);
+  MatmulWork work;
+  work.rank = {2048, 7168, 8192};
+  const OrderedTiles tiles = tiles_in_order(profile, work, cost, 256, 8);
+  EXPECT_EQ(tiles.tile_time, cost.tile_time());
+  const double sweeps = 2048 / 256, turns = 10;  // 7,168 columns by 768
+  const double read = (sweeps * 7168 + turns * 2048) * 8192 * 2, written = 2048 * 7168 * 2;
+  EXPECT_NEAR(ratio(tiles.hbm_per_tile * cost.tiles, Bytes::from(1)) / (read + written), 1, 1e-4);
+  // A sweep is no lower than the tiles of a cluster.
+  EXPECT_EQ(tiles_in_order(profile, work, cost, 16, 8).hbm_per_tile,
+            tiles_in_order(profile, work, cost, 128, 8).hbm_per_tile);
+}
+
+Site parts_of_a_device(int ranks, bool one_process = true) {
+  std::vector<topology::RankPlace> places;
+  for (int rank = 0; rank < ranks; ++rank) places.push_back({0, 0, rank, ranks});
+  Site site = make_site(test_machine("h200x8.json"), load_profile("configs/profiles/h200-sxm.json"),
+                        places);
+  if (one_process) share_process(site);
+  return site;
+}
+
+Duration time_of(const sim::Program& program, const Site& site) {
+  return sim::run(site.built.machine, program).end - TimePoint();
+}
+
+// Products that wait for nothing but HBM: two of them at once take as long as one after the other.
+TEST(PartsOfADevice, ShareHbmWhileBothReadIt) {
+  Site site = parts_of_a_device(2);
+  for (sim::Memory& memory : site.built.machine.memories)
+    if (memory.device) memory.bandwidth = Bandwidth::from_bytes_per_second(20'000'000'000);
+  MatmulWork work;
+  work.rank = {2048, 8192, 8192};
+  const auto time = [&](int ranks) {
+    LayerProgram layer(site);
+    for (int rank = 0; rank < ranks; ++rank)
+      layer.gemm(rank, layer.compute(rank), {&work, 2048, GemmLibrary::ours, 0, "product"});
+    return time_of(layer.finish(), site);
+  };
+  EXPECT_NEAR(ratio(time(2), time(1)), 2, 0.01);
+}
+
+// With eight hardware queues four ranks have two each; of eight ranks four wait until the queues of others are empty.
+TEST(OneProcess, RanksBeyondItsHardwareQueuesComeAfterTheOthers) {
+  for (const int ranks : {4, 8}) {
+    Site site = parts_of_a_device(ranks);
+    sim::Process& process = site.built.machine.processes.front();
+    process.launch_cost = Duration();
+    for (const BoundaryKind kind : {BoundaryKind::ag_gemm, BoundaryKind::gemm_rs}) {
+      const Boundary fused = make_boundary(kind, {2048, 4096, 4096}, {}, ranks);
+      const Schedule* schedule = find_schedule("chunked");
+      Knobs knobs = knobs_for(*schedule, "copy_engine");
+      knobs.set("chunks", std::int64_t{ranks} - 1);
+      const sim::Program program = boundary_program(fused, {schedule, knobs}, site);
+      const Duration few = time_of(program, site);
+      process.max_connections = 2 * ranks;
+      const double longer = ratio(few, time_of(program, site));
+      process.max_connections = 8;
+      if (ranks == 4) {
+        EXPECT_EQ(longer, 1);
+      } else {
+        EXPECT_GT(longer, 1.2);
+        EXPECT_LT(longer, 2.2);
+      }
+    }
+  }
+}
+
+// Ranks that one thread drives join by events: no word goes through memory but the flags of tiles, and nobody waits for
+// what can only come after it.
+TEST(OneProcess, MeetsByEventsAndMovesWhatOthersMove) {
+  for (const int ranks : {2, 8}) {
+    const Site apart = parts_of_a_device(ranks, false), joined = parts_of_a_device(ranks);
+    EXPECT_FALSE(in_one_process(apart));
+    EXPECT_TRUE(in_one_process(joined));
+    for (const BoundaryKind kind :
+         {BoundaryKind::ag_gemm, BoundaryKind::gemm_rs, BoundaryKind::gemm_ar}) {
+      const Boundary fused = make_boundary(kind, {4096, 4096, 4096}, {}, ranks);
+      for (const char* name : {"chunked", "device_flag"}) {
+        const Schedule* schedule = find_schedule(name);
+        const ScheduleChoice choice{schedule, knobs_for(*schedule, "copy_engine")};
+        const sim::Program ours = boundary_program(fused, choice, joined),
+                           theirs = boundary_program(fused, choice, apart);
+        EXPECT_EQ(ours.threads.size(), 1U);
+        EXPECT_EQ(theirs.threads.size(), static_cast<std::size_t>(ranks));
+        if (std::string(name) == "chunked") EXPECT_TRUE(ours.signals.empty());
+        const auto copies = [](const sim::Program& program) {
+          std::vector<Bytes> bytes;
+          for (const sim::HostThread& thread : program.threads) {
+            for (const sim::Command& command : thread.commands)
+              if (const auto* copy = std::get_if<sim::Copy>(&command.call))
+                bytes.push_back(copy->bytes);
+          }
+          std::sort(bytes.begin(), bytes.end());
+          return bytes;
+        };
+        EXPECT_EQ(copies(ours), copies(theirs));
+        EXPECT_GT(time_of(ours, joined), Duration());
+      }
+    }
+  }
+}
+
+// A library counts the SMs of a partition: its clusters are the largest that divide them, as far as there are rows.
+TEST(Partition, LibrariesTakeClustersThatDivideItsSms) {
+  const Profile profile = load_profile("configs/profiles/h200-sxm.json");
+  const Site site = parts_of_a_device(2);
+  const auto cluster = [&](std::int64_t rows, int margin) {
+    const GemmTile kernel =
+        gemm_cost(profile, {.m = rows, .n = 8192, .k = 4096}, site.sms(0, margin)).kernel;
+    return kernel.cluster_m * kernel.cluster_n;
+  };
+  EXPECT_EQ(cluster(1024, 0), 8);
+  EXPECT_EQ(cluster(1024, 4), 4);
+  EXPECT_EQ(cluster(1024, 2), 2);
+  // One row of tiles: 1 x 4.
+  EXPECT_EQ(cluster(64, 0), 4);
 }
 
 // A rank of a mesh sends over all of its links, and the library's rings go round all of them.

@@ -161,6 +161,24 @@ TEST(Waiting, OneConnectionSerialises) {
   }
 }
 
+// Of three streams one is given nothing: two hardware queues are enough.
+TEST(Waiting, StreamsThatAreGivenNothingTakeNoHardwareQueue) {
+  const Machine machine = lab::machine({.max_connections = 2});
+  ProgramBuilder b;
+  const KernelId kernel = b.kernel("gemm", 2)
+                              .footprint(lab::whole_sm())
+                              .role(Purpose::compute, TileOrder::static_shares)
+                              .range(2, 10_us)
+                              .id();
+  const StreamId first = b.stream(RankId(0));
+  static_cast<void>(b.stream(RankId(0)));
+  const StreamId third = b.stream(RankId(0));
+  b.thread(ProcessId(0)).launch(first, kernel).launch(first, kernel).launch(third, kernel);
+  lab::Tape tape;
+  lab::run(machine, b.finish(), tape);
+  EXPECT_EQ(tape.command(2).start.since_start(), Duration());
+}
+
 // Three host threads, the first two on one hardware queue. The second's copy is known to come at
 // 5 us before the first's wait is issued at 2; the wait then holds the queue until 10, and the copy
 // behind it takes its 10 us from there.
