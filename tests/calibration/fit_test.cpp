@@ -10,6 +10,7 @@
 
 #include "calibration/fit/fit_profile.hpp"
 #include "calibration/fit/measured_grid.hpp"
+#include "calibration/fit/peer_fit.hpp"
 #include "calibration/fit/product_sample.hpp"
 #include "calibration/fit/undetermined.hpp"
 #include "kernels/shapes/table.hpp"
@@ -326,6 +327,42 @@ TEST(FitSamples, KeepsWhatNothingWasMeasuredOfAndNamesTheSuites) {
   for (const Gap& gap : fit.gaps) named += gap.suite + " ";
   EXPECT_NE(named.find("gemm"), std::string::npos) << named;
   EXPECT_NE(named.find("primitives"), std::string::npos) << named;
+}
+
+// CTAs of a product's own launch move 12 GB/s each inside a device, a piece takes 4 us; the product of their last piece
+// comes after them. Gathers that hardly outlast their product say nothing.
+TEST(PeerFit, FindsWhatMovesInsideADeviceInAProductsLaunch) {
+  Measured measured;
+  const auto add = [&](const char* figure, int k, int chunks, double micros) {
+    Case what;
+    what.suite = "virtual";
+    what.operation = "ag_gemm";
+    what.figure = figure;
+    what.library = "weft";
+    what.backend = "virtual_ranks";
+    what.schedule = "device_flag";
+    what.transport = "sm";
+    what.shape = Shape{2048, 2048, k};
+    what.ranks = 2;
+    what.chunks = chunks;
+    what.ctas = 4;
+    Sample& sample = measured.add(what, Duration::from_ps(std::llround(micros * 1e6)));
+    sample.kernel.tile = {128, 128, 64};
+    sample.kernel.grid = 16;
+  };
+  for (const int k : {2048, 4096, 8192}) {
+    for (const int chunks : {1, 2, 4}) {
+      const double moved = 10 + 4.0 * chunks + 1024.0 * k * 2 / (4 * 12e9) * 1e6;
+      add("A_s", k, chunks, 40);
+      add("D", k, chunks, moved + 40.0 / (2 * chunks));
+    }
+    add("A_s", k, 8, 4000);
+    add("D", k, 8, 4100);
+  }
+  const model::Profile fitted = fit_peer_links(truth(), measured.observations());
+  const model::SmCopyCosts& inside = fitted.sm_copy(model::CopyPath::same_device);
+  EXPECT_NEAR(static_cast<double>(inside.launch_per_cta->value.bytes_per_second()) / 12e9, 1, 0.01);
+  EXPECT_NEAR(static_cast<double>(inside.start->value.ps()) * 1e-6 / 4, 1, 0.05);
 }
 
 }  // namespace

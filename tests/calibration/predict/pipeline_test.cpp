@@ -221,37 +221,6 @@ TEST(PeerFit, FindsTheConstantsOfTransfersAndSumsThatObeyThem) {
   EXPECT_GT(fitted.sums->cap.value, fitted.sums->per_cta.value * 32);
 }
 
-// CTAs of a product's own launch move 12 GB/s each inside a device, a piece takes 4 us; their last piece's product, a half
-// of 40 us or less of it, comes after them. Gathers that hardly outlast their product say nothing.
-TEST(PeerFit, FindsWhatMovesInsideADeviceInAProductsLaunch) {
-  std::vector<Sample> samples;
-  const auto add = [&](const char* figure, int k, int chunks, double micros) {
-    Sample sample;
-    sample.what = boundary("ag_gemm", figure, 2048, k, chunks);
-    sample.what.backend = "virtual_ranks";
-    sample.what.schedule = "device_flag";
-    sample.what.transport = "sm";
-    sample.what.ctas = 4;
-    sample.kernel.tile = {128, 128, 64};
-    sample.kernel.grid = 16;
-    sample.times = {us(micros)};
-    samples.push_back(sample);
-  };
-  for (const int k : {2048, 4096, 8192}) {
-    for (const int chunks : {1, 2, 4}) {
-      const double moved = 10 + 4.0 * chunks + 1024.0 * k * 2 / (4 * 12e9) * 1e6;
-      add("A_s", k, chunks, 40);
-      add("D", k, chunks, moved + 40.0 / (2 * chunks));
-    }
-    add("A_s", k, 8, 4000);
-    add("D", k, 8, 4100);
-  }
-  const model::SmCopyCosts& inside =
-      fit_peer_links(h200(), observed(samples)).sm_copy(model::CopyPath::same_device);
-  EXPECT_NEAR(static_cast<double>(inside.launch_per_cta->value.bytes_per_second()) / 12e9, 1, 0.01);
-  EXPECT_NEAR(ratio(inside.start->value, us(4)), 1, 0.05);
-}
-
 // A boundary's product takes 7 us longer than the same product by itself; long ones and slow clocks say nothing.
 TEST(Frames, AreWhatABoundarysProductTakesLonger) {
   std::vector<Sample> samples;
