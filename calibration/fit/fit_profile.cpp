@@ -94,7 +94,8 @@ void fit_library_collectives(FittedProfile& fit, const std::vector<Observation>&
   const CollectiveFit collectives =
       fit_collectives(fit.profile, rows, collective_form(fit.profile), table_of(samples, "nccl"));
   fit.profile.collectives = collectives.collectives;
-  fit.groups.push_back(fmt::format("collectives: {} rows", collectives.rows));
+  fit.groups.push_back(
+      fmt::format("collectives: {} rows{}", collectives.rows, left_out(collectives.noisy)));
   note(fit, "collectives", collectives.parameters, collectives.result);
 }
 

@@ -55,8 +55,8 @@ model::Profile refit(model::Profile profile, const PublishedTables& tables) {
 
   const std::string fit_table = file_name(tables.collectives_fit, "nccl");
   const auto fit_rows = read_collective_table(tables.folder / fit_table);
-  profile.collectives =
-      fit_collectives(profile, fit_rows, collective_form(profile), fit_table).collectives;
+  const CollectiveFit fit = fit_collectives(profile, fit_rows, collective_form(profile), fit_table);
+  profile.collectives = fit.collectives;
   const bool other_gpu = tables.collectives_test != tables.collectives_fit;
   const std::string test_table = file_name(tables.collectives_test, "nccl");
   const auto test_rows = read_collective_table(tables.folder / test_table);
@@ -82,7 +82,9 @@ FittedProfile fit_tables(const model::Profile& start, const std::filesystem::pat
   const PublishedTables tables = tables_of(start.name, folder);
   FittedProfile fit;
   fit.profile = refit(start, tables);
-  fit.groups.push_back("collectives: the rows of " + file_name(tables.collectives_fit, "nccl"));
+  const std::string table = file_name(tables.collectives_fit, "nccl");
+  fit.groups.push_back("collectives: the rows of " + table +
+                       left_out(noisy_rows(read_collective_table(folder / table))));
   if (tables.gemm.empty()) {
     fit.gaps.push_back({"GEMM constants", "gemm"});
   } else {

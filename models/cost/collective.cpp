@@ -8,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include "models/cost/nccl_choice.hpp"
+
 namespace weft::model {
 
 std::string_view name_of(Transport transport) {
@@ -193,9 +195,10 @@ struct Builder {
     CollectiveCost cost = start_from(costs);
     cost.steps = 2;
     cost.floor = cost.base + cost.step_latency * cost.steps;
-    // A port serves the reads of every owner and sends its own slice once: (p+1)/p of the message.
+    // A port serves the reads of every owner and sends its own slice once: (p+1)/p of the message. Every rank copies
+    // the whole of it into the switch's buffers and out of them.
     cost.rate_cap =
-        scaled(wire_rate(costs), p * kMicro, (p + 1) * kMicro + micro(costs.local_steps.value));
+        scaled(wire_rate(costs), p * kMicro, (p + 1) * kMicro + p * micro(costs.local_steps.value));
     cost.per_byte = {.hbm_read = p, .hbm_write = p, .egress = p + 1, .ingress = p + 1};
     return cost;
   }
@@ -204,6 +207,8 @@ struct Builder {
     const std::int64_t p = problem.ranks, l = problem.ranks_per_node();
     CollectiveCost cost = start_from(costs);
     cost.steps = p - 1;
+    // The pairs share the channels of their devices.
+    cost.slack = costs.slack.value;
     const std::int64_t near = l - 1, far = p - l;
     cost.floor = cost.base + cost.step_latency * near + network_hop() * (far > 0 ? 1 : 0);
     cost.rate_cap =
@@ -352,9 +357,7 @@ CollectiveCost choose_collective(const Profile& profile, const Fabric& fabric,
     nothing.source = SourceKind::measured;
     return nothing;
   }
-  return *std::min_element(costs.begin(), costs.end(), [&](const auto& a, const auto& b) {
-    return a.time(message) < b.time(message);
-  });
+  return taken_by_library(profile, fabric, problem, costs, message);
 }
 
 Fabric fabric_of(const Profile& profile) {

@@ -10,11 +10,11 @@
 //   all-gather inside; collnet: the same with a sum in the network's switches: a message up and one down a node
 //
 // S is the message as nccl-tests defines it; W is the wire rate of one GPU and direction under the
-// protocol. `local` is the copy of a rank's own shard. Up to the slack a message costs no time of
-// its own: the library adds channels instead. With base, slack and local zero, a ring all-reduce is
-// 2(p-1)(hop + S/(pW)). Every cost is monotone in bytes, and so is the least of several. Ignored:
-// which protocol the library would choose where the least one differs, and the L2's help for
-// messages that fit it.
+// protocol. `local` is the copy of a rank's own shard, of the switch the copies of the whole message.
+// Up to the slack, of every rank's shard or of all peers' together, a message costs no time of its own:
+// the library adds channels instead. With base, slack and local zero, a ring all-reduce is
+// 2(p-1)(hop + S/(pW)). Every cost is monotone in bytes; what the library takes (nccl_choice.hpp) need
+// not be where it changes hands. Ignored: the L2's help for messages that fit it.
 #pragma once
 
 #include <cstdint>
@@ -106,7 +106,7 @@ struct CollectiveCost {
                                                               const Fabric& fabric,
                                                               const CollectiveProblem& problem);
 
-/// The library's choice for a message: the least time, first of equals. Throws MissingConstant
+/// The library's choice for a message (nccl_choice.hpp), first of equals. Throws MissingConstant
 /// where the profile has no entry for the operation, std::domain_error for a problem that makes no
 /// sense.
 [[nodiscard]] CollectiveCost choose_collective(const Profile& profile, const Fabric& fabric,

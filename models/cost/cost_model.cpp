@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "models/cost/nccl_choice.hpp"
 #include "models/cost/nccl_symmetric.hpp"
-#include "models/cost/nccl_tuner.hpp"
 
 namespace weft::model {
 namespace {
@@ -14,19 +14,7 @@ namespace {
 // 5.0 x16, raw.
 constexpr Bandwidth fastest_slot = Bandwidth::from_bytes_per_second(64'000'000'000);
 
-constexpr int sm_ampere = 80, sm_hopper = 90, sm_blackwell = 100;
-
-// What NCCL counts of a link's raw rate: 20.0 and 20.6 of 25 GB/s, 40.1 of 50, 12 of 16 on PCI Express.
-double counted_share(int architecture, bool nvlink) {
-  if (!nvlink) return 12. / 16;
-  return architecture >= sm_blackwell ? 40.1 / 50
-         : architecture >= sm_hopper  ? 20.6 / 25
-                                      : 20. / 25;
-}
-
-double gbps(Bandwidth rate) {
-  return static_cast<double>(rate.bytes_per_second()) / 1e9;
-}
+constexpr int sm_ampere = 80, sm_blackwell = 100;
 
 Duration from_us(double us) {
   return Duration::from_ps(std::llround(us * 1e6));
@@ -49,26 +37,6 @@ std::optional<NcclAlgorithm> tuned(CollectiveAlgorithm algorithm) {
   return std::nullopt;
 }
 
-NcclTunerProblem tuner_problem(const Profile& profile, const Fabric& fabric,
-                               const CollectiveProblem& problem, CollectiveAlgorithm algorithm,
-                               std::int64_t channels) {
-  NcclTunerProblem result;
-  result.architecture = nvidia_architecture(profile);
-  result.ranks = static_cast<int>(problem.ranks);
-  result.nodes = static_cast<int>(problem.nodes);
-  result.nvlink = joined_by_nvlink(fabric);
-  // A loop that is copied by one CTA still is one channel.
-  result.channels = static_cast<int>(std::max<std::int64_t>(1, channels));
-  double bus = gbps(fabric.port(algorithm)) * counted_share(result.architecture, result.nvlink);
-  if (problem.nodes > 1) {
-    const double nics = gbps(fabric.nic_per_direction * fabric.nics_per_node);
-    bus = problem.ranks_per_node() == 1 ? nics : std::min(bus, nics);
-  }
-  result.channel_gbps = bus / result.channels;
-  if (fabric.network_reduces) result.collnet_heads = static_cast<int>(fabric.nics_per_node);
-  return result;
-}
-
 std::vector<CollectiveCost> by_the_tuner(const Profile& profile, const Fabric& fabric,
                                          const CollectiveProblem& problem, Bytes message,
                                          const std::vector<CollectiveCost>& forms) {
@@ -82,7 +50,7 @@ std::vector<CollectiveCost> by_the_tuner(const Profile& profile, const Fabric& f
     if (!algorithm || std::find(done.begin(), done.end(), form.algorithm) != done.end()) continue;
     done.push_back(form.algorithm);
     const NcclTunerProblem asked =
-        tuner_problem(profile, fabric, problem, form.algorithm, form.ctas);
+        nccl_tuner_problem(profile, fabric, problem, form.algorithm, form.ctas);
     for (const CollectiveProtocol protocol : protocols) {
       const auto time =
           nccl_tuner_time_us(asked, problem.op, *algorithm, protocol, message.count());

@@ -246,7 +246,9 @@ ProtocolCosts read_protocol(StrictObject& object) {
                                                    at_least(std::int64_t{0}));
   costs.base = duration(object, {"base", "launch, and joining of the ranks"});
   costs.hop = duration(object, {"hop", "of one step inside a node"});
-  costs.slack = size(object, {"slack", "of a rank's shard that moves while channels are added"});
+  costs.slack = size(object, {"slack",
+                              "bytes of a rank's shard, of all peers' together where they are "
+                              "addressed at once, that move while channels are added"});
   costs.rate = rate(object, {"rate", "of the wire, one direction of one device"});
   costs.local_steps =
       share(object, {"local_steps", "local copies, in transfers of one shard over the wire"}, 100);

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/cost/nccl_choice.hpp"
+
 namespace weft::model {
 
 // What a price depends on, in a few integers.
@@ -53,14 +55,6 @@ const Value& remembered(std::shared_mutex& mutex, PriceTable<Value>& table, cons
   Value value = compute();
   const std::lock_guard lock(mutex);
   return table.emplace(key, std::move(value)).first->second;
-}
-
-// The first of those that take least.
-std::vector<CollectiveCost>::const_iterator least(const std::vector<CollectiveCost>& ways,
-                                                  Bytes message) {
-  return std::min_element(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
-    return a.time(message) < b.time(message);
-  });
 }
 
 }  // namespace
@@ -110,8 +104,8 @@ const GemmCost& Prices::gemm(const GemmProblem& p, const SmBudget& budget) {
 const CollectiveCost& Prices::library(const CollectiveProblem& problem, Bytes message) {
   return remembered(tables_->mutex, tables_->libraries, key_of(problem, message.count(), 0), [&] {
     const std::vector<CollectiveCost>& known = ways(problem, message);
-    return known.empty() ? choose_collective(profile_, fabric_, problem, message)
-                         : *least(known, message);
+    if (known.empty()) return choose_collective(profile_, fabric_, problem, message);
+    return taken_by_library(profile_, fabric_, problem, known, message);
   });
 }
 
@@ -120,7 +114,7 @@ std::optional<CollectiveCost> Prices::library(const CollectiveProblem& problem, 
   std::vector<CollectiveCost> own = ways(problem, message);
   std::erase_if(own, [&](const CollectiveCost& cost) { return cost.algorithm != algorithm; });
   if (own.empty()) return std::nullopt;
-  return *least(own, message);
+  return taken_by_library(profile_, fabric_, problem, own, message);
 }
 
 // A profile's ways are the same for every message; another model's are not.

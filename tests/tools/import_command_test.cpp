@@ -97,7 +97,7 @@ TEST_F(Command, ExportsWhatItReadsBack) {
   // A boundary that names no schedule is run by those of the system.
   write("free.json",
         R"({"schema": "weft.scenario/1", "name": "free", "boundary": {"operator": "gemm_rs",
-            "M": 4096, "N": 8192, "K": 8192, "ranks": 8, "machine": "machines/h200x8.json"}})");
+            "M": 8192, "N": 8192, "K": 28672, "ranks": 8, "machine": "machines/h200x8.json"}})");
   const Ran flux = weft(std::string(kConfigs) + "export $T/free.json --to flux");
   EXPECT_EQ(flux.code, 0) << flux.err;
   EXPECT_THAT(flux.err, HasSubstr("chosen from what that system runs: serial, flux.ag_gemm"));

@@ -90,6 +90,21 @@ TEST(NvlsAllReduce, PortCarriesTheMessageAndOneSlice) {
   EXPECT_EQ(cost.transport, Transport::fabric_switch);
 }
 
+// What is copied into the switch's buffers and out of them is the whole message, whatever p: 9/8 + 7/8 of it here.
+TEST(NvlsAllReduce, EveryRankCopiesTheWholeMessage) {
+  auto entry = protocol(CollectiveOp::all_reduce, CollectiveAlgorithm::nvls, 9_us, 1_us, 160_GBps);
+  entry.local_steps = given(0.875);
+  EXPECT_EQ(only(entry, 8).time(800_MB), 11_us + 10_ms);
+}
+
+// Pairs share the channels of their devices: the slack is of what all peers are sent together.
+TEST(AllToAll, SlackIsOfTheWholeMessage) {
+  auto entry =
+      protocol(CollectiveOp::all_to_all, CollectiveAlgorithm::direct, 5_us, 1_us, 100_GBps);
+  entry.slack = given(1_MB);
+  for (const std::int64_t ranks : {2, 8}) EXPECT_EQ(only(entry, ranks).slack, 1_MB);
+}
+
 TEST(Collectives, SlackIsFreeAndThenEveryByteCounts) {
   auto entry = protocol(CollectiveOp::all_gather, CollectiveAlgorithm::ring, 5_us, 1_us, 100_GBps);
   entry.slack = given(1_MB);

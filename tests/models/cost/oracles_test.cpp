@@ -11,6 +11,7 @@
 #include "models/cost/cost_model.hpp"
 #include "models/cost/deepep_sms.hpp"
 #include "models/cost/flashoverlap_predictor.hpp"
+#include "models/cost/nccl_choice.hpp"
 #include "models/cost/nccl_symmetric.hpp"
 #include "models/cost/nccl_tuner.hpp"
 #include "models/profile/json.hpp"
@@ -207,6 +208,34 @@ TEST(CostModel, TheTunerPricesRingsAndSwitchesInItsOwnNumbers) {
         EXPECT_NEAR(us_of(way, bytes), *us, 1e-5 * *us);
       }
     }
+  }
+}
+
+// Flags in the data up to 2.1 MB of two GPUs and 3.1 MB of four, by the tuner's own figures, whatever is quicker.
+TEST(NcclChoice, ARingGoesByTheProtocolOfTheLeastEstimate) {
+  const Profile profile = load_profile("configs/profiles/h100-sxm.json");
+  const Fabric fabric = fabric_of(profile);
+  const auto taken = [&](std::int64_t ranks, std::int64_t bytes) {
+    const auto problem = CollectiveProblem::in_node(CollectiveOp::reduce_scatter, ranks);
+    return choose_collective(profile, fabric, problem, Bytes::from(bytes)).protocol;
+  };
+  EXPECT_EQ(taken(2, 2'000'000), CollectiveProtocol::ll);
+  EXPECT_NE(taken(2, 2'200'000), CollectiveProtocol::ll);
+  EXPECT_EQ(taken(4, 3'000'000), CollectiveProtocol::ll);
+  EXPECT_NE(taken(4, 3'200'000), CollectiveProtocol::ll);
+  EXPECT_EQ(taken(8, 8'000'000), CollectiveProtocol::ll128);
+}
+
+// The estimate is of NVLink inside a node: elsewhere, and of ways that are no rings, the least time decides.
+TEST(NcclChoice, TheLeastTimeDecidesWhereTheEstimateDoesNot) {
+  const Profile profile = load_profile("configs/profiles/l40s.json");
+  const Fabric fabric = fabric_of(profile);
+  const Bytes message = Bytes::from(std::int64_t{1} << 20);
+  for (const CollectiveOp op : every_collective_op) {
+    const auto problem = CollectiveProblem::in_node(op, 4);
+    const auto ways = library_collectives(profile, fabric, problem);
+    const Duration time = taken_by_library(profile, fabric, problem, ways, message).time(message);
+    for (const CollectiveCost& way : ways) EXPECT_LE(time, way.time(message));
   }
 }
 
