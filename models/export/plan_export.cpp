@@ -73,29 +73,43 @@ bool all_serial(const LayoutPlan& layout, std::initializer_list<std::string_view
   return any;
 }
 
+/// What a boundary alone, which has no layout, does with the rows of its sequence; nothing of a model's plan.
+std::string rows_of(const Plan& plan) {
+  const auto* boundary = std::get_if<BoundaryScenario>(&plan.scenario.what);
+  if (boundary == nullptr) return {};
+  if (boundary->kind == BoundaryKind::ag_gemm) return "gathers";
+  return boundary->kind == BoundaryKind::gemm_rs ? "scatters" : std::string();
+}
+
 Exported arguments(const Plan& plan, const LayoutPlan& layout, bool nemo) {
   Exported result;
+  const std::string rows = rows_of(plan);
+  const bool sequence_parallel = layout.layout.sequence_parallel || !rows.empty();
   std::vector<std::pair<std::string, std::string>> settings;
   settings.emplace_back("tensor_model_parallel_size", std::to_string(layout.layout.tp));
   const std::string on = nemo ? "True" : "";
-  if (layout.layout.sequence_parallel && layout.layout.tp > 1) {
+  if (sequence_parallel && layout.layout.tp > 1) {
     settings.emplace_back("sequence_parallel", on);
-    const bool gathers_serial = all_serial(layout, {"qkv", "fc1"});
-    const bool reduces_serial = all_serial(layout, {"proj", "fc2"});
-    if (!gathers_serial || !reduces_serial) {
+    // Of a boundary alone only the one side is planned: the other stays as it is by default.
+    const bool gathers_serial = all_serial(layout, {"qkv", "fc1", "ag_gemm"});
+    const bool reduces_serial = all_serial(layout, {"proj", "fc2", "gemm_rs"});
+    const bool serial =
+        rows.empty() ? gathers_serial && reduces_serial : gathers_serial || reduces_serial;
+    if (!serial) {
       for (const BoundaryPlan& boundary : layout.boundaries) {
         const std::string& schedule = boundary.figures.schedule;
         if (schedule == "serial" || schedule.starts_with("te.")) continue;
-        if (ub_products(boundary.figures.boundary).empty()) continue;
+        if (rows.empty() && ub_products(boundary.figures.boundary).empty()) continue;
         result.remarks.push_back(fmt::format(
             "{}: the pick, {}, is not one of Transformer Engine's methods, whose own the switch "
             "turns on",
             boundary.figures.boundary, schedule));
       }
       settings.emplace_back(nemo ? "ub_tp_comm_overlap" : "tp_comm_overlap", on);
-      result.remarks.push_back(
-          fmt::format("methods and their settings are in the file of te-yaml, for {}",
-                      nemo ? "model.ub_tp_comm_overlap_cfg" : "--tp-comm-overlap-cfg"));
+      if (rows.empty())
+        result.remarks.push_back(
+            fmt::format("methods and their settings are in the file of te-yaml, for {}",
+                        nemo ? "model.ub_tp_comm_overlap_cfg" : "--tp-comm-overlap-cfg"));
       if (gathers_serial)
         settings.emplace_back(nemo ? "tp_comm_overlap_ag" : "disable_tp_comm_overlap_ag",
                               nemo ? "False" : "");
@@ -108,6 +122,11 @@ Exported arguments(const Plan& plan, const LayoutPlan& layout, bool nemo) {
         "without sequence parallelism Megatron-LM overlaps no TP communication");
   }
   for (const std::string& line : header_of(plan)) result.text += fmt::format("# {}\n", line);
+  if (!rows.empty())
+    result.text += fmt::format(
+        "# one boundary has no layout: this one {} rows of the sequence, which is sequence "
+        "parallelism\n",
+        rows);
   // Megatron-LM asserts this for tensor parallelism before Blackwell: launch order is what overlaps.
   if (!nemo && layout.layout.tp > 1) result.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
   if (!nemo) result.text += "ARGS=(\n";

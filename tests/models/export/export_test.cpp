@@ -178,6 +178,25 @@ TEST(PlanExport, ABoundaryAloneIsNoPlanForVllm) {
   EXPECT_THROW(static_cast<void>(export_plan(plan, ExportFormat::vllm)), config::ConfigErrors);
 }
 
+// Megatron-LM gathers and scatters rows of the sequence under --sequence-parallel alone, and a boundary has no layout
+// that would say so.
+TEST(PlanExport, ABoundaryThatGathersOrScattersRowsIsSequenceParallel) {
+  const auto exported = [](const std::string& kind, const std::string& schedule) {
+    const std::string text =
+        R"({"schema": "weft.scenario/1", "name": "one", "boundary": {"M": 4096, "N": 4096,
+            "K": 4096, "ranks": 4, "machine": "../machines/h200x8.json", "operator": ")" +
+        kind + R"(", "schedule": ")" + schedule + "\"}}";
+    const Plan plan = make_plan(
+        read_scenario(config::Document::parse(text, "configs/scenarios/export_test.json")), {});
+    return export_plan(plan, ExportFormat::megatron).text;
+  };
+  const std::string gather = exported("ag_gemm", "te.ring_exchange");
+  EXPECT_THAT(gather, HasSubstr("gathers rows of the sequence"));
+  EXPECT_THAT(gather, HasSubstr("--sequence-parallel\n    --tp-comm-overlap\n)"));
+  EXPECT_THAT(exported("gemm_rs", "serial"), HasSubstr("--sequence-parallel\n)"));
+  EXPECT_THAT(exported("gemm_ar", "serial"), testing::Not(HasSubstr("sequence")));
+}
+
 TEST(PlanExport, AutomaticChoicesAreLeftToNccl) {
   const Schedule& serial = *find_schedule("serial");
   const Exported exported = export_plan(
