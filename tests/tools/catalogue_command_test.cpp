@@ -54,6 +54,10 @@ TEST_F(CatalogueCommand, CompareDrawsAndGivesTheFourControls) {
   EXPECT_TRUE(svg.ends_with("</svg>\n"));
   for (const char* part : {"te.pipeline", "flux.gemm_rs", "A_s", "refused", "<rect x="})
     EXPECT_THAT(svg, HasSubstr(part));
+  // Tiles that are sent as they are made have no lane that communicates: the wire shows what they send.
+  const std::string tiles = svg.substr(svg.find("flux.gemm_rs"));
+  EXPECT_THAT(tiles, HasSubstr(">busiest link</text>\n<path d=\"M150 "));
+  EXPECT_THAT(tiles, HasSubstr(" GB/s</title></path>"));
 }
 
 TEST_F(CatalogueCommand, CompareGivesFiguresAsJson) {

@@ -2,6 +2,7 @@
 #include "tools/views/compare_view.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -133,6 +134,18 @@ std::string to_svg(const Comparison& comparison, const sim::Effects& effects) {
             colour_of(lane.kind), span.chunk % 2 == 0 ? "1" : "0.65", xml_text(span.label),
             span.chunk);
       }
+    }
+    if (const auto link = busiest_link(*each.lanes)) {
+      y += row;
+      write(12, "busiest link");
+      body += fmt::format("<path d=\"M{} {}", left, y + 2);
+      for (const LinkLoad& load : link->loads)
+        body +=
+            fmt::format("H{:.2f}V{:.2f}", x(load.at),
+                        y + 2 - (row - 3) * std::min(1.0, load.bytes_per_second / link->capacity));
+      body += fmt::format("V{}Z\" fill=\"{}\"><title>{} at {}</title></path>\n", y + 2,
+                          colour_of(LaneKind::link), xml_text(link->name),
+                          Bandwidth::from_bytes_per_second(std::llround(link->capacity)));
     }
   }
   // One axis for all: a rule every fifth of the longest.

@@ -206,4 +206,21 @@ std::vector<LinkLane> LaneSink::links() const {
   return lanes;
 }
 
+std::optional<LinkLane> busiest_link(const LaneSink& sink) {
+  const auto full_for = [](const LinkLane& link) {
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < link.loads.size(); ++i) {
+      sum += link.loads[i].bytes_per_second *
+             static_cast<double>((link.loads[i + 1].at - link.loads[i].at).ps()) / link.capacity;
+    }
+    return sum;
+  };
+  const std::vector<LinkLane> links = sink.links();
+  const auto busiest = std::max_element(
+      links.begin(), links.end(),
+      [&](const LinkLane& a, const LinkLane& b) { return full_for(a) < full_for(b); });
+  if (busiest == links.end()) return std::nullopt;
+  return *busiest;
+}
+
 }  // namespace weft::tool

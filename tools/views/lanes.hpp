@@ -114,6 +114,9 @@ class LaneSink : public sim::RecordSink {
   TimePoint end_;
 };
 
+/// The link that is full for longest: it says how full the wire is, and what tiles send that send as they are made.
+[[nodiscard]] std::optional<LinkLane> busiest_link(const LaneSink& sink);
+
 /// How an engine is called in a lane: "copy engine in".
 [[nodiscard]] std::string engine_name(const sim::TransportEngine& engine);
 

@@ -129,21 +129,7 @@ std::string draw_timeline(const LaneSink& sink, const TimelineOptions& options) 
     if (options.ranks > 1) text += fmt::format("rank {}\n", rank.rank.value());
     for (const Lane& lane : rank.lanes) line(lane.name, cells_of(lane, axis), lane.kind);
   }
-  // The busiest link out of and into the first rank's device say how full the wire is.
-  const std::vector<LinkLane> links = sink.links();
-  const auto busiest =
-      std::max_element(links.begin(), links.end(), [](const LinkLane& a, const LinkLane& b) {
-        const auto total = [](const LinkLane& l) {
-          double sum = 0;
-          for (std::size_t i = 0; i + 1 < l.loads.size(); ++i) {
-            sum += l.loads[i].bytes_per_second *
-                   static_cast<double>((l.loads[i + 1].at - l.loads[i].at).ps()) / l.capacity;
-          }
-          return sum;
-        };
-        return total(a) < total(b);
-      });
-  if (busiest != links.end()) {
+  if (const auto busiest = busiest_link(sink)) {
     line("busiest link", cells_of(*busiest, axis), LaneKind::link);
     if (options.legend) {
       text += fmt::format("{:<{}} {} at {}\n", "", name_width, busiest->name,
