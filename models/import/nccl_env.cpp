@@ -24,6 +24,7 @@ constexpr std::int64_t kMostChannels = 64;  // MAXCHANNELS of NCCL's device.h
 
 constexpr std::string_view kAlgorithms[] = {
     "ring", "tree", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"};
+constexpr std::string_view kUnpriced[] = {"collnetchain", "nvlstree", "pat"};
 constexpr std::string_view kProtocols[] = {"ll", "ll128", "simple"};
 constexpr std::string_view kFunctions[] = {"broadcast",     "reduce",    "allgather",
                                            "reducescatter", "allreduce", "alltoall"};
@@ -86,6 +87,19 @@ std::string list_fault(const NcclSetting& setting, const std::string_view (&name
     }
   }
   return {};
+}
+
+/// The algorithms of a legal list that it asks for and that no profile prices.
+std::vector<std::string> unpriced_in(std::string_view list) {
+  std::vector<std::string> result;
+  for (const std::string& part : parts_of(lower(list), ';')) {
+    const std::string names = part.substr(part.find(':') + 1);  // all of it without a function
+    if (names.starts_with('^')) continue;
+    for (std::string& name : parts_of(names, ',')) {
+      if (among(name, kUnpriced)) result.push_back(std::move(name));
+    }
+  }
+  return result;
 }
 
 std::string fault_of(const NcclSetting& setting) {
@@ -283,6 +297,15 @@ NcclEnvironment read_nccl_environment(std::string_view text, const std::string& 
   for (NcclFault& fault : faults_of(result.settings))
     findings.error(result.find(fault.name)->line, std::move(fault.what));
   findings.throw_errors();
+  if (const NcclSetting* algorithm = result.find("NCCL_ALGO")) {
+    for (const std::string& unpriced : unpriced_in(algorithm->value)) {
+      findings.note(
+          algorithm->line,
+          fmt::format("NCCL_ALGO {} has no price here: schedules of NCCL can be asked for "
+                      "ring, tree, nvls and collnetdirect",
+                      unpriced));
+    }
+  }
   result.notes = findings.take_notes();
   return result;
 }

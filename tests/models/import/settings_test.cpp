@@ -56,6 +56,17 @@ TEST(NcclEnvironment, CommandsAndLinesOfSeveralVariables) {
   EXPECT_THAT(lines_of(read.notes), Contains(HasSubstr("NCCL_CTA_POLICY is \"$POLICY\": unknown")));
 }
 
+// Legal for NCCL and not priced here: said by name, with what can be asked for.
+TEST(NcclEnvironment, AlgorithmsWithoutAPriceAreNamed) {
+  const auto notes = [](const std::string& value) {
+    return lines_of(read_nccl_environment("NCCL_ALGO=" + value, "x.env").notes);
+  };
+  EXPECT_THAT(notes("NVLSTree"), ElementsAre(HasSubstr("NCCL_ALGO nvlstree has no price here: ")));
+  EXPECT_THAT(notes("allreduce:ring,pat;allgather:^nvlstree"),
+              ElementsAre(HasSubstr("pat has no")));
+  EXPECT_THAT(notes("ring,tree,nvls,collnetdirect"), testing::IsEmpty());
+}
+
 TEST(NcclEnvironment, IllegalValuesAreAllRefusedAtOnce) {
   EXPECT_THAT(errors_of([] { return nccl("wrong_values.env"); }),
               ElementsAre(HasSubstr("wrong_values.env:1:1: NCCL_ALGO cannot be \"rings\""),
