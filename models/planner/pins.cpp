@@ -64,7 +64,11 @@ void apply(const Pins& pinned, Scenario& scenario) {
     }
   }
   if (!pinned.knobs.empty()) {
-    if (boundary == nullptr || !boundary->schedule) {
+    if (boundary == nullptr) {
+      throw PinError(fmt::format("--knob pins what one boundary's schedule does, and this is {}",
+                                 whole != nullptr ? "a whole model" : "a pipeline"));
+    }
+    if (!boundary->schedule) {
       throw PinError("--knob belongs to the schedule of a boundary: name it with --schedule");
     }
     pin_knobs(pinned.knobs, schedule_named(*boundary->schedule), boundary->knobs);

@@ -337,6 +337,13 @@ Scenario read_scenario(const std::filesystem::path& file, const config::SearchPa
 }
 
 Scenario read_scenario(const config::Document& document, const config::SearchPath& search) {
+  const config::Value& root = document.root();
+  if (root.is_object() && root.find("schema") == nullptr && root.find("model_type") != nullptr) {
+    throw config::ConfigErrors(
+        config::ConfigError{document.name(), 1, 1, "", "this is a model's config.json, no scenario",
+                            "a scenario names it under /model/model, as "
+                            "configs/scenarios/llama3-70b-tp8-h200.json does"});
+  }
   StrictObject object(document);
   Scenario scenario = scenario_fields(object, search);
   object.finish();

@@ -62,6 +62,12 @@ std::optional<std::string> nearest_name(std::string_view typed,
       best = std::string(name);
     }
   }
+  // The beginning of a name says which is meant once it is more than its family's initials.
+  constexpr std::size_t kBeginning = 3;
+  if (best || typed.size() < kBeginning) return best;
+  for (const std::string_view name : names) {
+    if (name.starts_with(typed) && (!best || name.size() < best->size())) best = std::string(name);
+  }
   return best;
 }
 

@@ -195,6 +195,14 @@ TEST(BadFile, ThatIsNotThere) {
   }
 }
 
+// Every key of it would be unknown: one sentence says more.
+TEST(BadFile, OfAModelWhereAScenarioIsWanted) {
+  EXPECT_EQ(what([] { static_cast<void>(read_scenario("configs/models/llama3.2-1b.json", {})); }),
+            "configs/models/llama3.2-1b.json:1:1: this is a model's config.json, no scenario (a "
+            "scenario names it "
+            "under /model/model, as configs/scenarios/llama3-70b-tp8-h200.json does)");
+}
+
 // A hundred megabytes of brackets are refused at the 129th, without a deep stack, and without reading them all.
 TEST(BadFile, OfAHundredMegabytesOfNesting) {
   const fs::path file = fs::path(testing::TempDir()) / "weft_nesting.json";

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
+using testing::ThrowsMessage;
 
 class Locked : public testing::Test {
  protected:
@@ -110,6 +111,10 @@ TEST_F(Locked, HoldsWithItsPins) {
   EXPECT_THAT(result.since, Not(HasSubstr("changed since the lock")));
   pins.knobs.push_back("chunks=4");
   EXPECT_THROW(apply(pins, scenario), PinError);
+  scenario.what = ModelScenario{};
+  EXPECT_THAT([&] { apply(pins, scenario); },
+              ThrowsMessage<PinError>(
+                  HasSubstr("one boundary's schedule does, and this is a whole model")));
 }
 
 TEST_F(Locked, FlipsWhereThePickIsAnother) {

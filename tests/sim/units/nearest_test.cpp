@@ -20,6 +20,13 @@ TEST(NearestName, FindsSlipsOfTheFinger) {
   EXPECT_EQ(nearest_name("bandwith_per_direction", kNames), "bandwidth_per_direction");
 }
 
+TEST(NearestName, TakesABeginningForTheShortestThatHasIt) {
+  constexpr std::array<std::string_view, 3> machines{"h200x8x16", "h200x8", "h100x8"};
+  EXPECT_EQ(nearest_name("band", kNames), "bandwidth_per_direction");
+  EXPECT_EQ(nearest_name("h200", machines), "h200x8");
+  EXPECT_EQ(nearest_name("ba", kNames), std::nullopt);
+}
+
 TEST(NearestName, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(nearest_name("switches", kNames), std::nullopt);
   EXPECT_EQ(nearest_name("", kNames), std::nullopt);
