@@ -117,18 +117,21 @@ void add_ablation(ErrorRows& rows, const std::string& backend, std::string name,
 
 // What the mechanisms of ranks that share a device, or that one process drives, are worth.
 void add_shared_ablations(ErrorRows& rows) {
-  Without memory, order, process, launch;
+  Without memory, order, process, launch, events;
   memory.effects.hbm_share = false;
   order.tile_order = true;
   process.one_process = true;
   launch.strip = [](model::Profile& profile) {
     for (model::SmCopyCosts& sms : profile.sm_copies) sms.launch_per_cta.reset();
   };
+  // Neither waiting for one nor having none to wait for.
+  events.strip = [](model::Profile& profile) { profile.control.event_hop.value = Duration(); };
   const std::string shared = "virtual ranks, 2..8", peers = "all over NVLink";
   add_ablation(rows, "peer_gpus", peers, {});
   for (const auto& [backend, name] :
        {std::pair("virtual_ranks", shared), std::pair("peer_gpus", peers)}) {
     add_ablation(rows, backend, name + ", each rank a process of its own", process);
+    add_ablation(rows, backend, name + ", without hops of events", events);
     add_ablation(rows, backend, name + ", without the rate of CTAs in a product's launch", launch);
     add_ablation(rows, backend, name + ", without what tiles in the order of chunks read", order);
   }

@@ -216,7 +216,7 @@ PricedGemm GemmPricer::stretched(PricedGemm p, double seconds_wanted) const {
   return p;
 }
 
-double hbm_bytes_walked(const Profile& profile, const GemmProblem& problem, const Walk& walk) {
+double hbm_bytes_walked(const Profile& profile, const GemmProblem& problem, const RowBands& walk) {
   const double m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
   const double k = static_cast<double>(problem.k);
   const double in = bits_of(problem.input) / 8.0, out = bits_of(problem.output) / 8.0;
@@ -235,7 +235,7 @@ double hbm_bytes_walked(const Profile& profile, const GemmProblem& problem, cons
 double GemmPricer::hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const {
   const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
   const double together = static_cast<double>(p.resident);
-  Walk walk{.split = p.split, .sharers = sharers_};
+  RowBands walk{.split = p.split, .sharers = sharers_};
   walk.rows = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
   walk.columns = together * tm / walk.rows * tn;
   if (problem_.library == GemmLibrary::ours) {

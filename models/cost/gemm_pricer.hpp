@@ -22,7 +22,7 @@ struct PricedGemm {
 [[nodiscard]] bool is_partition(const Profile& profile, const SmBudget& budget);
 
 /// How a product's tiles are walked: bands of rows one after the other, so many columns of a band at once.
-struct Walk {
+struct RowBands {
   double rows = 0, columns = 0;
   std::int64_t split = 1;  ///< parts of K
   double sharers = 1;      ///< of the device's L2
@@ -31,7 +31,7 @@ struct Walk {
 /// Bytes that HBM sees. A band of A stays in the L2 while it is walked if it fills no more than half of it, or of a
 /// rank's part of it; A and B are read once if both fit.
 [[nodiscard]] double hbm_bytes_walked(const Profile& profile, const GemmProblem& problem,
-                                      const Walk& walk);
+                                      const RowBands& walk);
 
 /// How many partitions like this one share the device.
 [[nodiscard]] double sharers_of(const Profile& profile, const SmBudget& budget);

@@ -2,6 +2,7 @@
 #include "models/schedules/layer_program.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -125,25 +126,41 @@ Duration LayerProgram::gemm_fluid(int rank, const MatmulWork& work, std::int64_t
       narrow(Int128{busy.ps()} * rows / std::max<std::int64_t>(1, work.rank.m)));
 }
 
-sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
+bool LayerProgram::ends_with_launch(int rank, sim::StreamId stream) {
+  const auto& commands = builder_.program().threads[host(rank).thread_id().value()].commands;
+  for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
+    if (std::holds_alternative<sim::Record>(command->call)) continue;
+    const std::optional<bool> launches = std::visit(
+        [stream](const auto& call) -> std::optional<bool> {
+          using Call = std::decay_t<decltype(call)>;
+          if constexpr (requires { call.stream; }) {
+            if (call.stream == stream) return std::is_same_v<Call, sim::Launch>;
+          }
+          return std::nullopt;
+        },
+        command->call);
+    if (launches) return *launches;
+  }
+  return false;
+}
+
+sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call, bool follows) {
   const std::int64_t columns = call.columns > 0 ? call.columns : call.work->rank.n;
-  const GemmKey key{rank,
-                    call.rows,
-                    columns,
-                    call.work->rank.k,
-                    call.library,
-                    call.margin,
-                    std::string(call.label)};
+  const GemmKey key{follows,           rank,         call.rows,   columns,
+                    call.work->rank.k, call.library, call.margin, std::string(call.label)};
   const auto found = gemms_.find(key);
   if (found != gemms_.end()) return found->second;
 
   const GemmCost& cost = gemm_cost(rank, call);
   const sim::TileOrder order = tile_order(call.library, cost.kernel.persistent);
+  // Products are timed alone, from one event to another; behind another kernel there is none to wait for.
+  const Duration between_events = site_.built.machine.control.event_hop;
   sim::KernelWriter kernel =
       builder_.kernel(call.label, cost.kernel.persistent ? as_int(cost.grid) : 0);
   kernel.cluster(as_int(cost.kernel.cluster_m * cost.kernel.cluster_n))
       .footprint(cost.footprint)
-      .prologue(beyond_launch(cost.start))
+      .prologue(
+          beyond_launch(follows ? std::max(Duration(), cost.start - between_events) : cost.start))
       .role(sim::Purpose::compute, order)
       .range(cost.tiles, cost.tile_time(), matrix_demand)
       .fluid(part_of(gemm_fluid(rank, *call.work, call.rows), columns, call.work->rank.n))
@@ -159,7 +176,7 @@ sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call) {
 
 void LayerProgram::gemm(int rank, sim::StreamId stream, const GemmCall& call) {
   if (call.rows <= 0) return;
-  const sim::KernelId kernel = gemm_kernel(rank, call);
+  const sim::KernelId kernel = gemm_kernel(rank, call, ends_with_launch(rank, stream));
   host(rank).labelled(call.label).launch(stream, kernel);
 }
 

@@ -109,11 +109,14 @@ class LayerProgram {
     sim::StreamId communication;
     std::optional<sim::StreamId> fetch;
   };
-  using GemmKey =
-      std::tuple<int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary, int, std::string>;
+  using GemmKey = std::tuple<bool, int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary, int,
+                             std::string>;
   using StreamKey = std::pair<int, std::string>;
 
-  sim::KernelId gemm_kernel(int rank, const GemmCall& call);
+  /// `follows`: it is launched behind another kernel of its stream.
+  sim::KernelId gemm_kernel(int rank, const GemmCall& call, bool follows);
+  /// Whether the last thing that the stream was given is a launch, or an event behind one.
+  [[nodiscard]] bool ends_with_launch(int rank, sim::StreamId stream);
 
   const Site& site_;
   sim::ProgramBuilder builder_;
