@@ -6,6 +6,7 @@
 // Reduction: product i ends, an event lets chunk i leave. Copy engines cannot add: partials land in slots of their
 //            owner, and a kernel at the end adds them (the exposed tail of such schedules).
 // Ignored: that a chunk's product could start on the rows of it that are already there.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "models/schedules/fused.hpp"
 #include "models/schedules/registry.hpp"
 #include "models/schedules/transport_knobs.hpp"
+#include "models/schedules/wire_bound.hpp"
 
 namespace weft::model {
 namespace {
@@ -147,7 +149,8 @@ class Chunked final : public Schedule {
       const CollectiveCost cost = chunk_collective(view, knobs, message, site);
       moves.back() = std::max(around, cost.fixed(message)) + message / cost.rate_cap;
     }
-    return pipeline_bound(computes, moves, view.gathers, Duration());
+    const Duration bound = pipeline_bound(computes, moves, view.gathers, Duration());
+    return copies ? std::max(bound, wire_bound(view, site)) : bound;
   }
 
   std::vector<std::vector<Transfer>> transfers(const Boundary& boundary, const Knobs& knobs,

@@ -10,6 +10,7 @@
 #include "models/schedules/store_program.hpp"
 #include "models/schedules/tile_walk.hpp"
 #include "models/schedules/transport_knobs.hpp"
+#include "models/schedules/wire_bound.hpp"
 
 namespace weft::model {
 namespace {
@@ -80,9 +81,8 @@ Sums sums_of(const FusedView& view, const ChunkPlan& plan, const Knobs& knobs, c
   return sums;
 }
 
-}  // namespace
-
-Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site) {
+// By the product, its movers and rank 0's port.
+Duration product_bound(const FusedView& view, const Knobs& knobs, const Site& site) {
   const ChunkPlan plan = view.plan(static_cast<int>(knobs.count("chunks")), order_of(knobs));
   const bool copies = transport_of(knobs) == Transport::copy_engine;
   const GemmCost& cost =
@@ -114,6 +114,15 @@ Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site)
   const std::int64_t first = tiles_of(cost, work_of(view, plan, 0).rows, view.work.rank.n, false);
   const Duration before = divide_up(first, resident) * tile;
   return std::max(compute + moves.back(), before + all_moves);
+}
+
+}  // namespace
+
+Duration flag_bound(const FusedView& view, const Knobs& knobs, const Site& site) {
+  const Duration bound = product_bound(view, knobs, site);
+  const Transport transport = transport_of(knobs);
+  const bool straight = transport == Transport::copy_engine || transport == Transport::sm;
+  return straight ? std::max(bound, wire_bound(view, site)) : bound;
 }
 
 }  // namespace weft::model

@@ -88,6 +88,24 @@ TEST(Search, BoundedFindsThePickAndTopTenOfTheExhaustive) {
   EXPECT_GT(pruned, 0) << "no bound excluded anything: the comparison shows nothing";
 }
 
+// NVLinks slower than PCI Express: peers meet where the sockets do, and the link that they share there is the bound.
+TEST(Search, IsBoundByALinkThatOthersShare) {
+  topology::MachineSpec machine = test_machine("h200x8.json");
+  machine.node.links.front().bandwidth_per_direction.value =
+      Bandwidth::from_bytes_per_second(40'000'000'000);
+  const Site site = test_site(machine, 8);
+  SearchOptions options;
+  options.fixed.set("pace", "free");
+  options.fixed.set("chunks", std::int64_t{2});
+  options.fixed.set("margin", std::int64_t{24});
+  const Boundary boundary = make_boundary(BoundaryKind::gemm_rs, {8192, 4096, 8192}, {}, 8);
+  const sim::Effects effects = sim::effects_of(sim::Fidelity::contended);
+  const BoundarySearch bounded = search(boundary, site, effects, options);
+  EXPECT_GT(bounded.count.pruned, 0);
+  options.exhaustive = true;
+  EXPECT_EQ(ranking(bounded), ranking(search(boundary, site, effects, options)));
+}
+
 TEST(Search, DoesNotDependOnThreads) {
   for (const Space& space : spaces()) {
     SCOPED_TRACE(name(space));

@@ -265,7 +265,9 @@ TEST(OneProcess, MeetsByEventsAndMovesWhatOthersMove) {
                            theirs = boundary_program(fused, choice, apart);
         EXPECT_EQ(ours.threads.size(), 1U);
         EXPECT_EQ(theirs.threads.size(), static_cast<std::size_t>(ranks));
-        if (std::string(name) == "chunked") EXPECT_TRUE(ours.signals.empty());
+        if (std::string(name) == "chunked") {
+          EXPECT_TRUE(ours.signals.empty());
+        }
         const auto copies = [](const sim::Program& program) {
           std::vector<Bytes> bytes;
           for (const sim::HostThread& thread : program.threads) {

@@ -381,10 +381,15 @@ TEST(EverySchedule, NeverBeatsItsBoundOnOddMachines) {
   mesh.node.links.front().bandwidth_per_direction.value =
       Bandwidth::from_bytes_per_second(64'000'000'000);
   no_engines.device.engines.clear();
-  for (const topology::MachineSpec* machine : {&one_way, &mesh, &no_engines}) {
-    const Site site = test_site(*machine, 4);
+  // Slower than PCI Express: what half of the ranks send to the other half shares the link between the sockets.
+  topology::MachineSpec slow = whole;
+  slow.node.links.front().bandwidth_per_direction.value =
+      Bandwidth::from_bytes_per_second(40'000'000'000);
+  for (const auto& [machine, ranks] : {std::pair(&one_way, 4), std::pair(&mesh, 4),
+                                       std::pair(&no_engines, 4), std::pair(&slow, 8)}) {
+    const Site site = test_site(*machine, ranks);
     for (const BoundaryKind kind : every_boundary_kind) {
-      const Boundary boundary = make_boundary(kind, {8192, 2048, 512}, {}, 4);
+      const Boundary boundary = make_boundary(kind, {8192, 2048, 512}, {}, ranks);
       for (const Schedule* schedule : all_schedules()) {
         for (const Knobs& knobs : combinations(schedule->info().knobs, false)) {
           if (!schedule->refusals(boundary, knobs, site).empty()) continue;
