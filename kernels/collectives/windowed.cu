@@ -3,10 +3,10 @@
 // memory, another stores from it, both on the SM's copy engine, and each waits for its oldest slot when its
 // window is full. What queues at a saturated link is then what the launch says, where CTAs that store
 // through registers either let all they hold queue or drain between batches.
-#include "kernels/sm90/bulk.cuh"
 #include "kernels/collectives/piece.cuh"
 #include "kernels/collectives/window.hpp"
 #include "kernels/memory/check.hpp"
+#include "kernels/sm90/bulk.cuh"
 
 namespace weft::kernels {
 namespace {
