@@ -189,6 +189,16 @@ void fit_stream_wait(model::ControlCosts& control, const std::optional<TransferL
                       flagged->piece_error)};
 }
 
+/// What a stream's write of a flag adds to a copy from a peer.
+void fit_stream_write(model::ControlCosts& control, const std::optional<TransferLine>& plain,
+                      const std::optional<TransferLine>& flagged) {
+  if (!plain || !flagged || flagged->piece <= plain->piece) return;
+  control.stream_write_peers = {
+      from_microseconds(flagged->piece - plain->piece),
+      flagged->source("gathers by copy engine between peers with flags, over those without",
+                      flagged->piece_error)};
+}
+
 }  // namespace
 
 model::Profile fit_peer_links(model::Profile profile, const std::vector<Observation>& samples) {
@@ -200,6 +210,7 @@ model::Profile fit_peer_links(model::Profile profile, const std::vector<Observat
     fit_engine(*engine, line("ag_gemm"), "gathers by copy engine between peers");
   if (auto* engine = on_path(profile.copy_engines, CopyPath::to_peer))
     fit_engine(*engine, line("gemm_rs"), "reductions by copy engine between peers");
+  fit_stream_write(profile.control, line("ag_gemm"), line("ag_gemm", "device_flag"));
   fit_stream_wait(profile.control, line("gemm_rs"), line("gemm_rs", "device_flag"));
   if (auto* sms = on_path(profile.sm_copies, CopyPath::from_peer)) {
     fit_ctas(*sms,

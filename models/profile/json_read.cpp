@@ -85,6 +85,9 @@ ControlCosts read_control(StrictObject& object) {
   control.stream_wait_peers = object.optional<Sourced<Duration>>(
       {"stream_wait_peers", "the same wait on ranks whose bytes go straight between devices"},
       at_least(Duration()));
+  control.stream_write_peers = object.optional<Sourced<Duration>>(
+      {"stream_write_peers", "a stream's write of a signal behind a copy that came from a peer"},
+      at_least(Duration()));
   control.tile_flag = object.optional<Sourced<Duration>>(
       {"tile_flag", "of a tile whose flag follows its store, over one whose store is hidden"},
       at_least(Duration()));

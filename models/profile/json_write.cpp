@@ -53,6 +53,8 @@ Value write_control(const ControlCosts& control) {
                                {"launch_jitter", to_value(control.launch_jitter)}});
   if (control.stream_wait_peers)
     value.set("stream_wait_peers", to_value(*control.stream_wait_peers));
+  if (control.stream_write_peers)
+    value.set("stream_write_peers", to_value(*control.stream_write_peers));
   if (control.tile_flag) value.set("tile_flag", to_value(*control.tile_flag));
   return value;
 }

@@ -69,6 +69,8 @@ struct ControlCosts {
   Sourced<Duration> launch_jitter;  ///< ready times closer than this may go either way
   /// The same wait on ranks whose bytes go straight between devices: flags come from where the host's link is idle.
   std::optional<Sourced<Duration>> stream_wait_peers = {};
+  /// The same write behind a copy that came from a peer: it waits until that is seen.
+  std::optional<Sourced<Duration>> stream_write_peers = {};
   /// What a tile whose flag follows its store takes longer than one whose store is hidden behind the next.
   std::optional<Sourced<Duration>> tile_flag = {};
   friend bool operator==(const ControlCosts&, const ControlCosts&) = default;

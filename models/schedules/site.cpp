@@ -47,7 +47,8 @@ void apply_control(const ControlCosts& costs, bool peers, sim::Machine& machine)
   control.signal_same_device = costs.signal_same_device.value;
   control.signal_peer = costs.signal_peer.value;
   control.signal_host = costs.signal_host.value;
-  control.stream_write = costs.stream_write.value;
+  control.stream_write =
+      (peers ? costs.stream_write_peers.value_or(costs.stream_write) : costs.stream_write).value;
   control.stream_wait =
       (peers ? costs.stream_wait_peers.value_or(costs.stream_wait) : costs.stream_wait).value;
   control.launch_jitter = costs.launch_jitter.value;
