@@ -365,5 +365,34 @@ TEST(PeerFit, FindsWhatMovesInsideADeviceInAProductsLaunch) {
   EXPECT_NEAR(static_cast<double>(inside.start->value.ps()) * 1e-6 / 4, 1, 0.05);
 }
 
+// Pieces of 3 us that write flags take 8: a flag's write waits until the copy is seen, and does so between peers only.
+TEST(PeerFit, FindsWhatAFlagAddsToACopyFromAPeer) {
+  Measured measured;
+  for (const int k : {2048, 4096, 8192}) {
+    for (const int chunks : {1, 4, 16}) {
+      for (const bool flags : {false, true}) {
+        Case what;
+        what.suite = "peer-boundary";
+        what.operation = "ag_gemm";
+        what.figure = "B_s";
+        what.library = "weft";
+        what.backend = "peer_gpus";
+        what.schedule = flags ? "device_flag" : "chunked";
+        what.transport = "copy_engine";
+        what.shape = Shape{2048, 2048, k};
+        what.ranks = 2;
+        what.chunks = chunks;
+        const double micros = 20 + (flags ? 8 : 3) * chunks + 1024.0 * k * 2 / 300e9 * 1e6;
+        measured.add(what, Duration::from_ps(std::llround(micros * 1e6)));
+      }
+    }
+  }
+  const model::Profile fitted = fit_peer_links(truth(), measured.observations());
+  ASSERT_TRUE(fitted.control.stream_write_peers.has_value());
+  EXPECT_NEAR(static_cast<double>(fitted.control.stream_write_peers->value.ps()) * 1e-6 / 5, 1,
+              0.02);
+  EXPECT_EQ(fitted.control.stream_write, truth().control.stream_write);
+}
+
 }  // namespace
 }  // namespace weft::calibration

@@ -221,27 +221,6 @@ TEST(PeerFit, FindsTheConstantsOfTransfersAndSumsThatObeyThem) {
   EXPECT_GT(fitted.sums->cap.value, fitted.sums->per_cta.value * 32);
 }
 
-// Pieces of 3 us that write flags take 8: a flag's write waits until the copy is seen, and does so between peers only.
-TEST(PeerFit, FindsWhatAFlagAddsToACopyFromAPeer) {
-  std::vector<Sample> samples;
-  for (const int k : {2048, 4096, 8192}) {
-    for (const int chunks : {1, 4, 16}) {
-      for (const bool flags : {false, true}) {
-        Sample sample;
-        sample.what = boundary("ag_gemm", "B_s", 2048, k, chunks);
-        sample.what.backend = "peer_gpus";
-        if (flags) sample.what.schedule = "device_flag";
-        sample.times = {us(20 + (flags ? 8 : 3) * chunks + 1024.0 * k * 2 / 300e9 * 1e6)};
-        samples.push_back(sample);
-      }
-    }
-  }
-  const model::Profile fitted = fit_peer_links(h200(), observed(samples));
-  ASSERT_TRUE(fitted.control.stream_write_peers.has_value());
-  EXPECT_NEAR(ratio(fitted.control.stream_write_peers->value, us(5)), 1, 0.02);
-  EXPECT_EQ(fitted.control.stream_write, h200().control.stream_write);
-}
-
 // A boundary's product takes 7 us longer than the same product by itself; long ones and slow clocks say nothing.
 TEST(Frames, AreWhatABoundarysProductTakesLonger) {
   std::vector<Sample> samples;
