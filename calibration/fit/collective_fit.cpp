@@ -8,7 +8,9 @@
 #include <fmt/core.h>
 
 #include "calibration/fit/error_summary.hpp"
+#include "calibration/fit/microseconds.hpp"
 #include "calibration/fit/split.hpp"
+#include "models/cost/nccl_tuner.hpp"
 
 namespace weft::calibration {
 
@@ -140,9 +142,6 @@ Sourced<std::int64_t> library_ctas(CollectiveAlgorithm algorithm, const Collecti
           {SourceKind::assumed, "channels of NCCL at large messages; its log would tell"}};
 }
 
-/// NCCL's own figures of a ring's LL128 over NVLink (models/cost/nccl_tuner.cpp): few rows of a table go by it.
-constexpr Duration kLl128Base = Duration::from_ps(14'000'000);
-constexpr Duration kLl128Hop = Duration::from_ps(1'900'000);
 constexpr std::string_view kTuner = "NVIDIA/nccl src/graph/tuning.cc at 5067397 (2.30.7)";
 
 const Sourced<double> kNoCopy{0.0, {SourceKind::assumed, "no copy of its own"}};
@@ -182,8 +181,11 @@ std::vector<ProtocolCosts> ring_of(CollectiveOp op, const Constants& c,
   costs.slack = kNoSlack;
   if (!form.host_bridge) {
     costs.protocol = CollectiveProtocol::ll128;
-    costs.base = {kLl128Base, {SourceKind::published, std::string(kTuner)}};
-    costs.hop = {kLl128Hop, {SourceKind::published, std::string(kTuner)}};
+    // Few rows of a table go by it: NCCL's own figures.
+    const model::NcclRingLatency own = model::nccl_ring_latency(costs.protocol, true);
+    const Source tuner{SourceKind::published, std::string(kTuner)};
+    costs.base = {from_microseconds(own.base), tuner};
+    costs.hop = {from_microseconds(own.hop), tuner};
     costs.rate = c.gigabytes("ll128 rate");
     costs.local_steps = kNoCopy;
     list.push_back(costs);

@@ -184,11 +184,7 @@ model::Profile fit_interference(model::Profile profile, const std::vector<Observ
     }
     const double slow = ratio(seen.time(), base->second);
     // Terms are by CTAs that have all in flight that they can.
-    const double in_flight = background.in_flight_bytes > 0
-                                 ? std::min(1.0, static_cast<double>(background.in_flight_bytes) /
-                                                     static_cast<double>(traffic_in_flight))
-                                 : 1.0;
-    const auto ctas = static_cast<int>(std::lround(background.ctas * in_flight));
+    const auto ctas = static_cast<int>(std::lround(background.ctas * in_flight_share(background)));
     if (ctas == 0) continue;
     if (background.pace_bytes_per_second > 0) {
       for (const std::string& name : {engine_term(*regime), *regime}) {

@@ -204,6 +204,12 @@ std::optional<std::string> regime_of(const Background& background, const model::
   return kind + (writes ? " behind a full link" : " of a full link");
 }
 
+double in_flight_share(const Background& background) {
+  if (background.in_flight_bytes <= 0) return 1;
+  return std::min(1.0, static_cast<double>(background.in_flight_bytes) /
+                           static_cast<double>(traffic_in_flight));
+}
+
 bool holds_back_loads(const std::string& regime) {
   return regime.starts_with("posted writes") || regime.starts_with("writes");
 }
@@ -230,10 +236,7 @@ double interference_factor(const model::Profile& profile, const Background& back
                            const std::string& library, bool among_products) {
   const auto regime = regime_of(background, profile);
   if (!regime || background.ctas == 0) return 1;
-  const double in_flight = background.in_flight_bytes > 0
-                               ? std::min(1.0, static_cast<double>(background.in_flight_bytes) /
-                                                   static_cast<double>(traffic_in_flight))
-                               : 1.0;
+  const double in_flight = in_flight_share(background);
   const std::string own = term_of(*regime, library, among_products);
   const std::string common = term_of(*regime, library);
   double factor = 1;

@@ -53,6 +53,9 @@ inline constexpr std::int64_t traffic_between_looks = 4 * traffic_in_flight;
 [[nodiscard]] std::optional<std::string> regime_of(const Background& background,
                                                    const model::Profile& profile);
 
+/// What a CTA of the background has in flight, as a part of what it can have.
+[[nodiscard]] double in_flight_share(const Background& background);
+
 /// Whether a regime makes the latency of loads longer, and does not stretch what runs.
 [[nodiscard]] bool holds_back_loads(const std::string& regime);
 

@@ -14,8 +14,6 @@ namespace {
 // 5.0 x16, raw.
 constexpr Bandwidth fastest_slot = Bandwidth::from_bytes_per_second(64'000'000'000);
 
-constexpr int sm_ampere = 80, sm_blackwell = 100;
-
 Duration from_us(double us) {
   return Duration::from_ps(std::llround(us * 1e6));
 }

@@ -9,14 +9,12 @@
 namespace weft::model {
 namespace {
 
-constexpr int tuned_from = 80, counts_hopper_links = 90, counts_blackwell_links = 100;
-
 // What NCCL counts of a link's raw rate: 20.0 and 20.6 of 25 GB/s, 40.1 of 50, 12 of 16 on PCI Express.
 double counted_share(int architecture, bool nvlink) {
   if (!nvlink) return 12. / 16;
-  return architecture >= counts_blackwell_links ? 40.1 / 50
-         : architecture >= counts_hopper_links  ? 20.6 / 25
-                                                : 20. / 25;
+  return architecture >= sm_blackwell ? 40.1 / 50
+         : architecture >= sm_hopper  ? 20.6 / 25
+                                      : 20. / 25;
 }
 
 double gbps(Bandwidth rate) {
@@ -34,7 +32,7 @@ std::optional<CollectiveProtocol> tuned_protocol(const Profile& profile, const F
                                                  const std::vector<CollectiveCost>& ways,
                                                  Bytes message) {
   if (problem.nodes > 1 || problem.op == CollectiveOp::all_to_all || !joined_by_nvlink(fabric) ||
-      nvidia_architecture(profile) < tuned_from) {
+      nvidia_architecture(profile) < sm_ampere) {
     return std::nullopt;
   }
   std::optional<CollectiveProtocol> taken;

@@ -72,7 +72,7 @@ std::size_t protocol_index(CollectiveProtocol protocol) {
 }
 
 const Ceilings& ceilings_of(int architecture) {
-  return architecture >= 100 ? blackwell : architecture >= 90 ? hopper : ampere;
+  return architecture >= sm_blackwell ? blackwell : architecture >= sm_hopper ? hopper : ampere;
 }
 
 // One collective of one problem, by each algorithm.
@@ -183,7 +183,9 @@ class Tuner {
 
   double low_latency_ceiling() const {
     if (p_.nodes > 1) return (p_.hosts == NcclHosts::amd ? amd_ll : intel_ll)[scale_];
-    return p_.architecture >= 100 ? blackwell_ll : p_.architecture >= 90 ? hopper_ll : ampere_ll;
+    return p_.architecture >= sm_blackwell ? blackwell_ll
+           : p_.architecture >= sm_hopper  ? hopper_ll
+                                           : ampere_ll;
   }
 
   // A hop between nodes: a flush more under Simple; fully exposed, a tree's, where a node has one rank.
@@ -222,6 +224,11 @@ class Tuner {
 };
 
 }  // namespace
+
+NcclRingLatency nccl_ring_latency(CollectiveProtocol protocol, bool nvlink) {
+  const std::size_t index = protocol_index(protocol);
+  return {base_latency.ring[index], (nvlink ? nvlink_hop : pci_hop).ring[index]};
+}
 
 std::optional<double> nccl_tuner_time_us(const NcclTunerProblem& problem, CollectiveOp op,
                                          NcclAlgorithm algorithm, CollectiveProtocol protocol,

@@ -58,6 +58,15 @@ inline constexpr NcclAlgorithm every_nccl_algorithm[] = {NcclAlgorithm::tree,
                                                          NcclAlgorithm::nvls_tree,
                                                          NcclAlgorithm::pat};
 
+/// Compute capabilities from which NCCL's figures are others.
+inline constexpr int sm_ampere = 80, sm_hopper = 90, sm_blackwell = 100;
+
+/// What a ring starts with and takes a hop inside a node, in microseconds.
+struct NcclRingLatency {
+  double base = 0, hop = 0;
+};
+[[nodiscard]] NcclRingLatency nccl_ring_latency(CollectiveProtocol protocol, bool nvlink);
+
 enum class NcclHosts : std::uint8_t { intel, amd, other };
 
 struct NcclTunerProblem {

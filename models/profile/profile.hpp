@@ -251,11 +251,11 @@ struct ProtocolCosts {
   CollectiveOp op = CollectiveOp::all_reduce;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
   CollectiveProtocol protocol = CollectiveProtocol::simple;
-  std::int64_t min_ranks = 2;   ///< of one node, for which these constants hold
-  std::int64_t max_ranks = 0;   ///< 0: no limit
-  Sourced<Duration> base;       ///< launch, and joining of the ranks
-  Sourced<Duration> hop;        ///< of one step inside a node
-  Sourced<Bytes> slack;         ///< of a rank's shard: moved while channels are still being added
+  std::int64_t min_ranks = 2;  ///< of one node, for which these constants hold
+  std::int64_t max_ranks = 0;  ///< 0: no limit
+  Sourced<Duration> base;      ///< launch, and joining of the ranks
+  Sourced<Duration> hop;       ///< of one step inside a node
+  Sourced<Bytes> slack;  ///< of a shard, all-to-all: of the message; moved while channels are added
   Sourced<Bandwidth> rate;      ///< of the wire, one direction of one GPU
   Sourced<double> local_steps;  ///< local copies, in transfers of one shard over the wire
   std::optional<Sourced<Bandwidth>>

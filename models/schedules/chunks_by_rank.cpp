@@ -174,15 +174,9 @@ class ChunksByRank {
   void add_up() {
     const std::vector<sim::SignalId> summed = signals();
     // In one process a stream can wait for what others send once all of it has been issued.
-    for (int rank = 0; rank < program_.running() && by_events_; ++rank) {
-      program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
-      await_arrivals(program_, rank, program_.compute(rank));
-    }
+    if (by_events_) await_arrivals(plan_.size() - 1, program_);
     for (int rank = 0; rank < program_.running(); ++rank) add(rank, summed);
-    if (!shares_sums()) return;
-    if (by_events_) await_peers(program_);
-    for (int rank = 0; rank < program_.running(); ++rank)
-      fetch_sums(view_, rank, plan_.size(), program_);
+    share_sums(view_, plan_.size(), program_);
   }
 
   // Where the peers run in processes of their own, their word that all is there has come on the communication stream.
@@ -197,10 +191,8 @@ class ChunksByRank {
       program_.join(rank, stream, program_.fetch(rank));
     }
     add_slots(view_, rank, plan_.size() - 1, stream, program_);
-    if (shares_sums()) meet(rank, summed, "summed", plan_.size());
+    if (view_.collective.op == CollectiveOp::all_reduce) meet(rank, summed, "summed", plan_.size());
   }
-
-  bool shares_sums() const { return view_.collective.op == CollectiveOp::all_reduce; }
 
   const FusedView& view_;
   const ChunkPlan& plan_;

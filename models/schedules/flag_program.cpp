@@ -324,10 +324,7 @@ class FlagProgram {
   // What copies have brought is added, once all of it is there; the sums of an all-reduce go to everybody.
   void add_up() {
     // In one process a stream can wait for what others send once all of it has been issued.
-    for (int rank = 0; rank < program_.running() && by_events_; ++rank) {
-      program_.tag(rank, plan_.size() - 1, sim::Purpose::synchronisation);
-      await_arrivals(program_, rank, program_.compute(rank));
-    }
+    if (by_events_) await_arrivals(plan_.size() - 1, program_);
     const bool shares = view_.collective.op == CollectiveOp::all_reduce;
     for (int rank = 0; rank < program_.running(); ++rank) {
       const sim::StreamId stream =
@@ -341,10 +338,7 @@ class FlagProgram {
       program_.post_all(rank, stream, "summed", of_peers(rank, summed_));
       program_.host(rank).wait(stream, summed_[as_size(rank)], peers());
     }
-    if (!shares) return;
-    if (by_events_) await_peers(program_);
-    for (int rank = 0; rank < program_.running(); ++rank)
-      fetch_sums(view_, rank, plan_.size(), program_);
+    share_sums(view_, plan_.size(), program_);
   }
 
   // What a peer that does not run would push of the own rows: as much as it is sent.

@@ -32,9 +32,12 @@ void await_peers(LayerProgram& program) {
   }
 }
 
-void await_arrivals(LayerProgram& program, int rank, sim::StreamId waiter) {
-  for (int from = 0; from < program.running(); ++from)
-    program.join(rank, waiter, program.communication(from));
+void await_arrivals(int chunk, LayerProgram& program) {
+  for (int rank = 0; rank < program.running(); ++rank) {
+    program.tag(rank, chunk, sim::Purpose::synchronisation);
+    for (int from = 0; from < program.running(); ++from)
+      program.join(rank, program.compute(rank), program.communication(from));
+  }
 }
 
 }  // namespace weft::model

@@ -19,7 +19,7 @@ void share_process(Site& site);
 /// unless nothing was issued yet, so that all begin together.
 void await_peers(LayerProgram& program);
 
-/// Once ranks in one process have been given all that they send: a stream of one of them waits until it is there.
-void await_arrivals(LayerProgram& program, int rank, sim::StreamId waiter);
+/// Once ranks in one process have been given all that they send: their computing waits until it is there. `chunk` tags it.
+void await_arrivals(int chunk, LayerProgram& program);
 
 }  // namespace weft::model

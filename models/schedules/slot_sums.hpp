@@ -12,7 +12,8 @@ namespace weft::model {
 void add_slots(const FusedView& view, int rank, int chunk, sim::StreamId stream,
                LayerProgram& program);
 
-/// The sums of all other ranks come to this one, on its communication stream.
-void fetch_sums(const FusedView& view, int rank, int chunk, LayerProgram& program);
+/// Of an all-reduce every rank fetches the sums of all others on its communication stream, which knows that they are
+/// there; ranks of one process wait for each other here.
+void share_sums(const FusedView& view, int chunk, LayerProgram& program);
 
 }  // namespace weft::model

@@ -6,6 +6,7 @@
 
 #include "kernels/shapes/tile.hpp"
 #include "models/cost/gemm_pricer.hpp"
+#include "models/schedules/prices.hpp"
 #include "models/schedules/tile_walk.hpp"
 
 namespace weft::model {
@@ -33,13 +34,7 @@ double hbm_of_walk(const Profile& profile, const MatmulWork& work, const GemmCos
       std::min(std::max(rows_together, cost.kernel.tile_m * cost.kernel.cluster_m), work.rank.m));
   const double down = static_cast<double>(cost.kernel.tile_m * cost.resident / cost.split_k);
   return hbm_bytes_walked(
-      profile,
-      {.m = work.rank.m,
-       .n = work.rank.n,
-       .k = work.rank.k,
-       .input = work.x.element,
-       .output = work.y.element,
-       .library = GemmLibrary::ours},
+      profile, piece_of(work, work.rank.m, work.rank.n, GemmLibrary::ours),
       {.rows = rows,
        .columns = std::max(1.0, down / rows) * static_cast<double>(cost.kernel.tile_n),
        .split = cost.split_k,

@@ -4,9 +4,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "calibration/fit/error_summary.hpp"
+#include "calibration/fit/split.hpp"
 #include "configs/reader/error.hpp"
 
 namespace weft::calibration {
@@ -53,6 +57,30 @@ TEST(PublishedTable, ColumnsAreExactlyTheDeclaredOnes) {
   EXPECT_EQ(complaint("dtype,m,n,us,clock\n"),
             "1:0: column \"k\" must be there once\n1:0: unknown column \"clock\"\n");
   EXPECT_EQ(complaint("# nothing\n"), "1:0: a table without a line of column names\n");
+}
+
+// The floor that docs/costs.md states: no one set of constants comes below it.
+TEST(PublishedTable, TablesOfTheSameLinksDifferAsTheDocumentSays) {
+  const std::filesystem::path folder = "calibration/samples/published";
+  const auto h100 = read_collective_table(folder / "h100_sxm__nccl.csv");
+  const auto h200 = read_collective_table(folder / "h200_sxm__nccl.csv");
+  std::vector<Prediction> small, large;
+  for (const CollectiveSample& one : h100) {
+    for (const CollectiveSample& other : h200) {
+      if (!is_fit_row(one) || one.op != other.op || one.ranks != other.ranks ||
+          one.message != other.message)
+        continue;
+      (one.message < Bytes::from(64 << 10) ? small : large).push_back({other.time, one.time});
+    }
+  }
+  const model::FamilyError below = summarise("below 64 KiB", small, {});
+  const model::FamilyError above = summarise("from 64 KiB", large, {});
+  EXPECT_EQ(above.n, 39);
+  EXPECT_NEAR(above.median, 0.029, 5e-4);
+  EXPECT_NEAR(above.p95, 0.236, 5e-4);
+  EXPECT_EQ(below.n, 13);
+  EXPECT_NEAR(below.median, 0.027, 5e-4);
+  EXPECT_NEAR(below.p95, 0.54, 5e-3);
 }
 
 TEST(PublishedTable, MissingFileIsAnErrorOfItsOwn) {

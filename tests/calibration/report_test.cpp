@@ -34,7 +34,7 @@ Case product(int m, int n, int k, std::string model = "llama3-70b") {
   return what;
 }
 
-SampleSet products(int count) {
+SampleSet set_of_an_h200() {
   SampleSet set;
   set.runs.push_back({.program = "test",
                       .started = {},
@@ -44,6 +44,11 @@ SampleSet products(int count) {
                       .cublaslt = {},
                       .nccl = {},
                       .git = {}});
+  return set;
+}
+
+SampleSet products(int count) {
+  SampleSet set = set_of_an_h200();
   for (int i = 0; i < count; ++i) {
     Sample sample;
     sample.what = product(1024 * (1 + i % 4), 1024 + 128 * (i / 4), 4096);
@@ -112,15 +117,7 @@ TEST(DecisionSummary, PicksWithinTheNoiseAreExact) {
 
 // What sums rows at a boundary may leave them at their owners or share them.
 TEST(BoundaryDecisions, TimesOfTwoOperationsAtOneBoundaryDoNotMix) {
-  SampleSet set;
-  set.runs.push_back({.program = "test",
-                      .started = {},
-                      .device = "NVIDIA H200",
-                      .driver = {},
-                      .cuda = {},
-                      .cublaslt = {},
-                      .nccl = {},
-                      .git = {}});
+  SampleSet set = set_of_an_h200();
   const auto add = [&set](const std::string& operation, bool serial, int time) {
     Sample sample;
     sample.what = product(4096, 8192, 3584);

@@ -26,6 +26,14 @@ KernelId persistent_gemm(ProgramBuilder& b, std::int64_t tiles, Duration tile, i
       .id();
 }
 
+KernelId gemm_on_two_sms(ProgramBuilder& b) {
+  return b.kernel("gemm", 2)
+      .footprint(lab::whole_sm())
+      .role(Purpose::compute, TileOrder::static_shares)
+      .range(2, 10_us)
+      .id();
+}
+
 // 2 of 8 SMs are taken for 25 us. 6 CTAs of the GEMM do their static share, 2 tiles of 10 us; the
 // other two begin when those leave, at 20 us, with their whole share to do: 40 us instead of 20.
 TEST(Waiting, APersistentGemmBesideAResidentCopyKernelPaysItsSecondWave) {
@@ -145,11 +153,7 @@ TEST(Waiting, OneConnectionSerialises) {
   for (const int connections : {1, 2}) {
     const Machine machine = lab::machine({.max_connections = connections});
     ProgramBuilder b;
-    const KernelId kernel = b.kernel("gemm", 2)
-                                .footprint(lab::whole_sm())
-                                .role(Purpose::compute, TileOrder::static_shares)
-                                .range(2, 10_us)
-                                .id();
+    const KernelId kernel = gemm_on_two_sms(b);
     const StreamId first = b.stream(RankId(0));
     const StreamId second = b.stream(RankId(0));
     b.thread(ProcessId(0)).launch(first, kernel).launch(first, kernel).launch(second, kernel);
@@ -165,11 +169,7 @@ TEST(Waiting, OneConnectionSerialises) {
 TEST(Waiting, StreamsThatAreGivenNothingTakeNoHardwareQueue) {
   const Machine machine = lab::machine({.max_connections = 2});
   ProgramBuilder b;
-  const KernelId kernel = b.kernel("gemm", 2)
-                              .footprint(lab::whole_sm())
-                              .role(Purpose::compute, TileOrder::static_shares)
-                              .range(2, 10_us)
-                              .id();
+  const KernelId kernel = gemm_on_two_sms(b);
   const StreamId first = b.stream(RankId(0));
   static_cast<void>(b.stream(RankId(0)));
   const StreamId third = b.stream(RankId(0));
