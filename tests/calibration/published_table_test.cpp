@@ -75,10 +75,10 @@ TEST(PublishedTable, TablesOfTheSameLinksDifferAsTheDocumentSays) {
   }
   const model::FamilyError below = summarise("below 64 KiB", small, {});
   const model::FamilyError above = summarise("from 64 KiB", large, {});
-  EXPECT_EQ(above.n, 39);
+  EXPECT_EQ(above.rows, 39);
   EXPECT_NEAR(above.median, 0.029, 5e-4);
   EXPECT_NEAR(above.p95, 0.236, 5e-4);
-  EXPECT_EQ(below.n, 13);
+  EXPECT_EQ(below.rows, 13);
   EXPECT_NEAR(below.median, 0.027, 5e-4);
   EXPECT_NEAR(below.p95, 0.54, 5e-3);
 }
