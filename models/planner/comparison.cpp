@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/planner/comparison.hpp"
 
-#include <exception>
-
 #include <fmt/format.h>
 
 #include "configs/reader/error.hpp"
@@ -46,17 +44,8 @@ Comparison compare(const Scenario& scenario, const std::vector<std::string>& sch
   const Ground ground = read_ground(wanted->machine, wanted->profile, search_path);
   Comparison comparison;
   comparison.machine_name = ground.machine.name;
-  try {
-    comparison.boundary =
-        make_boundary(wanted->kind, wanted->global, wanted->format, wanted->ranks);
-  } catch (const std::exception& error) {
-    throw config::ConfigErrors(
-        config::ConfigError{scenario.file, 0, 0, "/boundary", error.what(), ""});
-  }
-  const auto places = wanted->order == RankOrder::packed
-                          ? topology::packed_places(ground.machine, wanted->ranks)
-                          : topology::scattered_places(ground.machine, wanted->ranks);
-  check_even(places, scenario.file);
+  comparison.boundary = boundary_of(*wanted, ground, scenario.file);
+  const auto places = places_of(ground.machine, wanted->order, wanted->ranks, wanted->ranks);
   comparison.site = std::make_shared<Site>(
       make_site(ground.machine, ground.profile, places, scenario.overrides, scenario.cost_model));
   const sim::Effects effects = sim::effects_of(scenario.fidelity);

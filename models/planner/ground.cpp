@@ -2,6 +2,7 @@
 #include "models/planner/ground.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "configs/reader/document.hpp"
 #include "configs/reader/error.hpp"
 #include "models/profile/json.hpp"
+#include "sim/units/format.hpp"
 #include "topologies/import/astra_network.hpp"
 #include "topologies/import/topo_matrix.hpp"
 #include "topologies/read_machine.hpp"
@@ -91,10 +93,48 @@ std::optional<std::string> uneven(const std::vector<topology::RankPlace>& places
       places.size(), of_node.size(), most->second, least->second);
 }
 
-void check_even(const std::vector<topology::RankPlace>& places, const std::string& file) {
-  if (const auto why = uneven(places))
-    throw config::ConfigErrors(config::ConfigError{file, 0, 0, "/boundary/ranks", *why,
-                                                   "ranks that fill nodes alike, or one node"});
+std::vector<topology::RankPlace> places_of(const topology::MachineSpec& machine, RankOrder order,
+                                           int ranks, int gpus) {
+  if (order == RankOrder::packed) return topology::packed_places(machine, ranks);
+  const std::int64_t per_node = topology::devices_per_node(machine);
+  const std::int64_t nodes = std::min<std::int64_t>(ranks, (gpus + per_node - 1) / per_node);
+  return topology::scattered_places(machine, ranks, nodes);
+}
+
+void check_ranks(const Ground& ground, int ranks, const std::string& pointer,
+                 const std::string& file) {
+  const std::int64_t devices = topology::total_devices(ground.machine);
+  if (ranks <= devices) return;
+  throw config::ConfigErrors(config::ConfigError{
+      file, 0, 0, pointer,
+      fmt::format("{} GPUs are asked for and {} has {}", ranks, ground.machine.name, devices), ""});
+}
+
+Boundary boundary_of(const BoundaryScenario& wanted, const Ground& ground,
+                     const std::string& file) {
+  check_ranks(ground, wanted.ranks, "/boundary/ranks", file);
+  const auto refuse = [&](const char* pointer, std::string why, std::string hint) {
+    throw config::ConfigErrors(
+        config::ConfigError{file, 0, 0, pointer, std::move(why), std::move(hint)});
+  };
+  const auto places = places_of(ground.machine, wanted.order, wanted.ranks, wanted.ranks);
+  if (auto why = uneven(places))
+    refuse("/boundary/ranks", std::move(*why), "ranks that fill nodes alike, or one node");
+  Boundary boundary;
+  try {
+    boundary = make_boundary(wanted.kind, wanted.global, wanted.format, wanted.ranks);
+  } catch (const std::exception& error) {
+    refuse("/boundary", error.what(), "");
+  }
+  const Bytes needed = operands_of(boundary);
+  const Bytes capacity = ground.machine.device.memory_size.value;
+  if (needed > capacity) {
+    refuse("/boundary",
+           fmt::format("its operands and results are {} on each GPU, which has {}: {} short",
+                       needed, capacity, needed - capacity),
+           "fewer tokens (M) at a time, or more ranks");
+  }
+  return boundary;
 }
 
 namespace {

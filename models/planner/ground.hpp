@@ -10,7 +10,9 @@
 #include "configs/reader/search_path.hpp"
 #include "configs/reader/spot.hpp"
 #include "models/planner/figures.hpp"
+#include "models/planner/scenario.hpp"
 #include "models/profile/profile.hpp"
+#include "models/workloads/boundary.hpp"
 #include "topologies/build.hpp"
 #include "topologies/machine_spec.hpp"
 
@@ -37,8 +39,18 @@ struct Ground {
 /// they are one.
 [[nodiscard]] std::optional<std::string> uneven(const std::vector<topology::RankPlace>& places);
 
-/// Throws config::ConfigErrors where the ranks of the boundary of a scenario file are no such group.
-void check_even(const std::vector<topology::RankPlace>& places, const std::string& file);
+/// The places of one replica's `ranks` ranks, of `gpus` in all: replicas of a scattered order share every node.
+[[nodiscard]] std::vector<topology::RankPlace> places_of(const topology::MachineSpec& machine,
+                                                         RankOrder order, int ranks, int gpus);
+
+/// Throws config::ConfigErrors where the machine has fewer GPUs than `file` asks for at `pointer`.
+void check_ranks(const Ground& ground, int ranks, const std::string& pointer,
+                 const std::string& file);
+
+/// The boundary that a scenario file asks for. Throws config::ConfigErrors where its ranks are too many or no such
+/// group, where a cut does not divide, or where not even its operands and results fit a GPU's memory.
+[[nodiscard]] Boundary boundary_of(const BoundaryScenario& wanted, const Ground& ground,
+                                   const std::string& file);
 
 /// The widest error of the families that a plan's times are made of; unknown where the profile has none. Attention
 /// is part of a model's layers and of no boundary, whole schedules are part of what `overlaps`, and collectives of

@@ -91,15 +91,6 @@ class Searcher {
   const PlanOptions& options_;
 };
 
-// The places of one replica's ranks, of `gpus` in all: replicas of a scattered order share every node.
-std::vector<topology::RankPlace> places_of(const topology::MachineSpec& machine, RankOrder order,
-                                           int ranks, int gpus) {
-  if (order == RankOrder::packed) return topology::packed_places(machine, ranks);
-  const std::int64_t per_node = topology::devices_per_node(machine);
-  const std::int64_t nodes = std::min<std::int64_t>(ranks, (gpus + per_node - 1) / per_node);
-  return topology::scattered_places(machine, ranks, nodes);
-}
-
 // The overrides that concern a replica of `ranks` ranks: a slow rank beyond it, of `gpus`, slows another replica.
 std::vector<topology::Override> overrides_of(const Scenario& scenario, int ranks, int gpus) {
   std::vector<topology::Override> result;
@@ -128,16 +119,6 @@ std::shared_ptr<const Site> site_of(const Ground& ground, RankOrder order, int r
   }
 }
 
-// Throws where a machine has fewer GPUs than the scenario asks for.
-void check_ranks(const Ground& ground, int ranks, const std::string& pointer,
-                 const Scenario& scenario) {
-  const std::int64_t devices = topology::total_devices(ground.machine);
-  if (ranks <= devices) return;
-  throw config::ConfigErrors(config::ConfigError{
-      scenario.file, 0, 0, pointer,
-      fmt::format("{} GPUs are asked for and {} has {}", ranks, ground.machine.name, devices), ""});
-}
-
 bool overlaps(const LayoutPlan& layout) {
   return std::ranges::any_of(layout.boundaries, &BoundaryPlan::overlaps);
 }
@@ -149,8 +130,7 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   const Ground ground = read_ground(wanted.machine, wanted.profile, search_path);
   plan.machine_name = ground.machine.name;
   plan.assumed = ground.assumed;
-  check_ranks(ground, wanted.ranks, "/boundary/ranks", scenario);
-  check_even(places_of(ground.machine, wanted.order, wanted.ranks, wanted.ranks), scenario.file);
+  const Boundary boundary = boundary_of(wanted, ground, scenario.file);
   const std::shared_ptr<const Site> site =
       site_of(ground, wanted.order, wanted.ranks, wanted.ranks, scenario);
   LayoutPlan layout;
@@ -158,13 +138,6 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   layout.order = wanted.order;
   layout.nodes = site->group.nodes;
   layout.site = site;
-  Boundary boundary;
-  try {
-    boundary = make_boundary(wanted.kind, wanted.global, wanted.format, wanted.ranks);
-  } catch (const std::exception& error) {
-    throw config::ConfigErrors(
-        config::ConfigError{scenario.file, 0, 0, "/boundary", error.what(), ""});
-  }
   const Searcher searcher(scenario, options);
   if (wanted.schedule) {
     const Schedule* schedule = find_schedule(*wanted.schedule);
@@ -311,7 +284,7 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
   plan.model_name = imported.model.name;
   plan.notes = imported.notes;
   plan.assumed = ground.assumed;
-  check_ranks(ground, wanted.ranks, "/model/ranks", scenario);
+  check_ranks(ground, wanted.ranks, "/model/ranks", scenario.file);
   const Searcher searcher(scenario, options);
   for (const LayoutPoint& point : layouts_of(wanted, ground.machine)) {
     std::vector<std::string> reasons = layout_problems(imported.model, point.layout, wanted.work);

@@ -36,6 +36,12 @@ void check_shape(BoundaryKind kind, const MatmulShape& shape, int ranks) {
 
 }  // namespace
 
+Bytes operands_of(const Boundary& boundary) {
+  Bytes sum;
+  for (const Operator& op : boundary.operators) sum += op.read + op.written;
+  return sum;
+}
+
 Relation relation_of(const Boundary& boundary, std::size_t collective, std::size_t op) {
   for (const Pairing& pair : boundary.pairs) {
     if (pair.collective == collective && pair.op == op) return pair.relation;

@@ -98,6 +98,10 @@ struct Boundary {
 /// Returns how a collective and an operator of `boundary` stand to each other.
 Relation relation_of(const Boundary& boundary, std::size_t collective, std::size_t op);
 
+/// Returns the bytes of the operands and results of its operators on one rank: the least memory that any schedule of
+/// it needs there.
+Bytes operands_of(const Boundary& boundary);
+
 /// The kinds that a `boundary` scenario names: one matrix product and one collective.
 enum class BoundaryKind : std::uint8_t { ag_gemm, gemm_rs, gemm_ar, gemm_a2a };
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/units/nearest.hpp"
 #include "tools/weft/commands.hpp"
 
 namespace weft::tool {
@@ -35,15 +36,18 @@ fs::path config_file(std::string_view kind, const std::string& name, const Conte
   const std::map<std::string, fs::path> files = config_files(kind, context);
   if (const auto known = files.find(name); known != files.end()) return known->second;
   if (fs::exists(name)) return name;
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   for (const auto& [each, path] : files) names.push_back(each);
-  throw UsageError(
-      names.empty()
-          ? fmt::format(
-                "there is no \"{}\", and no folder {} to look in: give a file, or --configs "
-                "with the folder that has {}",
-                name, kind, kind)
-          : fmt::format("there is no \"{}\" ({}: {})", name, kind, fmt::join(names, ", ")));
+  if (names.empty()) {
+    throw UsageError(
+        fmt::format("there is no \"{}\", and no folder {} to look in: give a file, or --configs "
+                    "with the folder that has {}",
+                    name, kind, kind));
+  }
+  const std::optional<std::string> meant = nearest_name(name, names);
+  throw UsageError(fmt::format("there is no \"{}\"{} ({}: {})", name,
+                               meant ? fmt::format("; did you mean \"{}\"?", *meant) : "", kind,
+                               fmt::join(names, ", ")));
 }
 
 }  // namespace weft::tool

@@ -250,6 +250,12 @@ TEST(BadPlan, SaysWhatTheMachineCannot) {
            "another: collectives between nodes have as many ranks on each (ranks that fill nodes "
            "alike, or "
            "one node)"},
+          {"too large for its GPUs",
+           R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "gemm_rs", "M": 16777216,
+               "N": 1024, "K": 16384, "ranks": 4, "machine": "../machines/h200x8.json"}})",
+           "configs/scenarios/s.json: /boundary: its operands and results are 160.01 GiB on each "
+           "GPU, "
+           "which has 141 GB: 28.69 GiB short (fewer tokens (M) at a time, or more ranks)"},
           {"illegal schedule",
            head +
                R"("K": 1024, "ranks": 4, "machine": "../machines/l20x8.json", "schedule": "chunked",
