@@ -23,7 +23,8 @@ struct Cut {
   int ctas = 8;    ///< that move data, with Mover::ctas
   std::int64_t pace_bytes_per_second = 0;
   std::int64_t in_flight_bytes = 0;
-  bool owners_in_turns = false;  ///< the order of tiles that are stored at their owners
+  bool owners_in_turns = false;   ///< the order of tiles that are stored at their owners
+  bool sums_in_epilogue = false;  ///< of the own tiles, in place of a pass of their own
 };
 
 /// A boundary of one product and the collective beside it, on every rank that runs. All forms give the

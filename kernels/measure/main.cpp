@@ -41,6 +41,7 @@ struct Arguments {
   std::string commit = WEFT_COMMIT;
   std::string library;
   std::string schedule;
+  std::string variant;
   std::vector<int> ranks;
   std::filesystem::path again;
   std::filesystem::path report;
@@ -87,6 +88,12 @@ std::vector<Job> jobs_of(const Arguments& arguments) {
       std::erase_if(job.cases, [&](const auto& what) {
         return !what.schedule.empty() && what.schedule != "serial" &&
                what.schedule != arguments.schedule;
+      });
+  if (!arguments.variant.empty())
+    for (Job& job : jobs)
+      std::erase_if(job.cases, [&](const auto& what) {
+        return !what.schedule.empty() && what.schedule != "serial" &&
+               what.variant != arguments.variant;
       });
   if (!arguments.library.empty())
     for (Job& job : jobs)
@@ -216,6 +223,8 @@ int main(int argc, char** argv) {
   app.add_flag("--prove-only", arguments.prove_only, "with --bring-up: measure nothing");
   app.add_option("--schedule", arguments.schedule,
                  "only cells of this schedule, beside what they are compared with");
+  app.add_option("--variant", arguments.variant,
+                 "only cells of this variant of a schedule, such as epilogue, likewise");
   app.add_option("--ranks", arguments.ranks, "group sizes, in place of those of the suites");
   app.add_flag("--serve-rank", arguments.serve_rank)->group("");
   app.add_flag("--list", arguments.list, "say what would be measured, and stop");

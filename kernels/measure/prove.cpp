@@ -22,6 +22,7 @@ std::string text(const Case& what) {
   if (what.shape)
     line += " [" + std::to_string(what.shape->m) + ", " + std::to_string(what.shape->n) + ", " +
             std::to_string(what.shape->k) + "]";
+  if (!what.variant.empty()) line += ", " + what.variant;
   if (what.chunks) line += ", " + std::to_string(*what.chunks) + " chunks";
   return line + ", moved by " + what.transport;
 }
@@ -59,7 +60,13 @@ class Prover {
             what.chunks = chunks;
             what.margin = what.transport == "sm" ? 4 : 0;
             if (what.schedule == "device_flag" && !flags_serve(library, what.transport)) continue;
-            note(what, [&] { return boundary->check(work_of(*boundary, what)); });
+            for (const char* variant : {"", "epilogue"}) {
+              what.variant = variant;
+              const bool sums = operation == "gemm_rs" || operation == "gemm_ar";
+              if (*variant != '\0' && !(sums && what.schedule == "device_flag")) continue;
+              note(what, [&] { return boundary->check(work_of(*boundary, what)); });
+            }
+            what.variant = "";
           }
     }
   }

@@ -58,7 +58,7 @@ std::vector<Boundary> boundaries_in(const calibration::SampleSet& set) {
         figure != "B_s")
       continue;
     Case same = what;
-    same.figure = same.schedule = same.transport = "";
+    same.figure = same.schedule = same.transport = same.variant = "";
     same.chunks = same.margin = same.ctas = std::nullopt;
     same.pace_bytes_per_second = same.in_flight_bytes = std::nullopt;
     Boundary& boundary = found[calibration::key(same)];
@@ -81,7 +81,9 @@ std::vector<Boundary> boundaries_in(const calibration::SampleSet& set) {
 }
 
 std::string mover(const Case& what) {
-  return what.transport == "sm" ? std::to_string(what.ctas.value_or(0)) + " CTAs" : "copy engine";
+  const std::string sums = what.variant == "epilogue" ? ", sums in the epilogue" : "";
+  if (what.transport != "sm") return "copy engine" + sums;
+  return (what.ctas ? std::to_string(*what.ctas) + " CTAs" : "tiles") + sums;
 }
 
 /// What the cells of one row of a table say.

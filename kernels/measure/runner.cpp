@@ -60,7 +60,8 @@ Cut cut_of(const Case& what) {
           .ctas = what.ctas.value_or(8),
           .pace_bytes_per_second = what.pace_bytes_per_second.value_or(0),
           .in_flight_bytes = what.in_flight_bytes.value_or(0),
-          .owners_in_turns = what.variant == "turns"};
+          .owners_in_turns = what.variant == "turns",
+          .sums_in_epilogue = what.variant == "epilogue"};
 }
 
 Enqueue work_of(BoundaryCase& boundary, const Case& what) {

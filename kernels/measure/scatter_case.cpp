@@ -91,7 +91,7 @@ Multiplier ScatterCase::multiplier(int set, int rank, Rows rows, int margin) {
 }
 
 std::function<void(cudaStream_t)> ScatterCase::pull_of(int set, int rank, int peer, int chunk,
-                                                       const Cut& cut) {
+                                                       const Cut& cut, Signal* flag) {
   if (stage_.memory().runs(peer)) return {};
   const Ownership rows = ownership(cut.chunks);
   const Rows own = rows.chunk(rank * cut.chunks + chunk);
@@ -100,7 +100,7 @@ std::function<void(cudaStream_t)> ScatterCase::pull_of(int set, int rank, int pe
   return make_moves(stage_, rank,
                     {{prepared(set, peer) + offset, arrived(set, rank, peer) + offset, peer, rank,
                       own.count() * row_bytes()}},
-                    half(cut));
+                    half(cut), flag, &sequence_);
 }
 
 std::function<void(cudaStream_t)> ScatterCase::sum_of(int set, int rank, Rows rows) {
@@ -110,6 +110,28 @@ std::function<void(cudaStream_t)> ScatterCase::sum_of(int set, int rank, Rows ro
     addends.push_back(arrived(set, rank, source) + offset);
   return make_sum(stage_, rank, addends, own_sums(set, rank) + offset, rows.count() * row_bytes(),
                   stage_.memory().sms(rank));
+}
+
+Move ScatterCase::push_of_sums(int set, int rank, int peer, int chunk, int chunks) {
+  const Ownership rows = ownership(chunks);
+  const int own = rows.shard(rank).begin;
+  const Rows mine = rows.chunk(rank * chunks + chunk);
+  const std::int64_t offset = (mine.begin - own) * row_bytes();
+  std::byte* there = stage_.memory().runs(peer)
+                         ? buffers(set, peer).out + own * row_bytes()
+                         : sinks_[static_cast<std::size_t>(set)][position(rank)].at.at(
+                               static_cast<std::size_t>(peer));
+  return {own_sums(set, rank) + offset, there + offset, rank, peer, mine.count() * row_bytes()};
+}
+
+Move ScatterCase::pull_of_sums(int set, int rank, int peer, int chunk, int chunks) {
+  if (stage_.memory().runs(peer)) return {};
+  const Ownership rows = ownership(chunks);
+  const Rows theirs = rows.chunk(peer * chunks + chunk);
+  const std::int64_t at = (theirs.begin - rows.shard(peer).begin) * row_bytes();
+  return {peer_sums_[static_cast<std::size_t>(set)].at.at(static_cast<std::size_t>(peer)) + at,
+          buffers(set, rank).out + theirs.begin * row_bytes(), peer, rank,
+          theirs.count() * row_bytes()};
 }
 
 std::vector<ScatterCase::Tail> ScatterCase::tails_of(int set, int rank, const Cut& cut) {
@@ -124,28 +146,14 @@ std::vector<ScatterCase::Tail> ScatterCase::tails_of(int set, int rank, const Cu
   for (int c = 0; c < cut.chunks; ++c) {
     Tail tail;
     const Rows mine = rows.chunk(rank * cut.chunks + c);
-    const std::int64_t offset = (mine.begin - own) * row_bytes();
     if (mine.count() > 0) tail.sum = sum_of(set, rank, {mine.begin - own, mine.end - own});
     for (int step = 1; step < ranks_; ++step) {
       const int peer = (rank + step) % ranks_;
-      std::byte* there = stage_.memory().runs(peer)
-                             ? buffers(set, peer).out + own * row_bytes()
-                             : sinks_[static_cast<std::size_t>(set)][position(rank)].at.at(
-                                   static_cast<std::size_t>(peer));
       if (mine.count() > 0)
-        tail.pushes.push_back(make_moves(stage_, rank,
-                                         {{own_sums(set, rank) + offset, there + offset, rank, peer,
-                                           mine.count() * row_bytes()}},
-                                         half(cut)));
-      const Rows theirs = rows.chunk(peer * cut.chunks + c);
-      if (stage_.memory().runs(peer) || theirs.count() == 0) continue;
-      const std::int64_t at = (theirs.begin - rows.shard(peer).begin) * row_bytes();
-      tail.pulls.push_back(make_moves(
-          stage_, rank,
-          {{peer_sums_[static_cast<std::size_t>(set)].at.at(static_cast<std::size_t>(peer)) + at,
-            buffers(set, rank).out + theirs.begin * row_bytes(), peer, rank,
-            theirs.count() * row_bytes()}},
-          half(cut)));
+        tail.pushes.push_back(
+            make_moves(stage_, rank, {push_of_sums(set, rank, peer, c, cut.chunks)}, half(cut)));
+      if (const Move pull = pull_of_sums(set, rank, peer, c, cut.chunks); pull.bytes > 0)
+        tail.pulls.push_back(make_moves(stage_, rank, {pull}, half(cut)));
     }
     tails.push_back(std::move(tail));
   }

@@ -105,6 +105,10 @@ class ScatterCase final : public BoundaryCase {
   }
   int set_of(int repetition) const { return repetition % sets_; }
   bool shares() const { return meeting_ == Meeting::share; }
+  /// The tiles of own rows add what others send.
+  bool adds_in_epilogue(const Cut& cut) const {
+    return cut.sums_in_epilogue && meeting_ != Meeting::stay;
+  }
   /// Where the sums of the own rows of `rank` lie.
   std::byte* own_sums(int set, int rank) const {
     const int first = shares() ? ownership(1).shard(rank).begin : 0;
@@ -137,8 +141,10 @@ class ScatterCase final : public BoundaryCase {
   /// Tiles go straight to peers that run; towards a host peer CTAs of their own carry them, at a pace.
   bool landing_at_peers(const Cut& cut) const { return cut.mover == Mover::ctas && all_run(); }
 
-  /// The pull of one chunk of what a host peer adds to our rows; nothing where the peer runs.
-  std::function<void(cudaStream_t)> pull_of(int set, int rank, int peer, int chunk, const Cut& cut);
+  /// The pull of one chunk of what a host peer adds to our rows, which then raises `flag` if any; nothing where
+  /// the peer runs.
+  std::function<void(cudaStream_t)> pull_of(int set, int rank, int peer, int chunk, const Cut& cut,
+                                            Signal* flag = nullptr);
 
   /// One program a rank: a product, a push and a pull a chunk, own rows last, then the sum.
   Enqueue steps(const Cut& cut, int chunks, bool multiply, bool move, bool whole);
@@ -154,12 +160,24 @@ class ScatterCase final : public BoundaryCase {
   Product product(int set, int rank) const;
 
   /// Tiles stay on this rank and post the flag of their chunk; copy engines take the chunks away.
-  void plan_outside(int set, int rank, const Cut& cut, bool multiply, bool move, Signal* landed,
-                    Program& program);
+  /// `landed` has the flags of each rank: by owner those of its own chunks, then those of what arrives.
+  void plan_outside(int set, int rank, const Cut& cut, bool multiply, bool move,
+                    const std::vector<Signal*>& landed, Program& program);
 
   /// One launch waits for the flag of each chunk and carries it away; another fetches what host peers add.
   void carry_by_ctas(int set, int rank, const Cut& cut, bool multiply, Signal* landed,
                      Program& program);
+
+  /// Flags that are ahead of every sequence number.
+  Signal* satisfied(int rank, std::int64_t count);
+  /// The partials of own rows as the epilogue adds them, behind `flags` by the distance of their source.
+  Reduce epilogue_sums(int set, int rank, int chunks, Signal* flags);
+  /// Where chunk `chunk` of the own sums goes at `peer`, and whence that of a host peer comes.
+  Move push_of_sums(int set, int rank, int peer, int chunk, int chunks);
+  Move pull_of_sums(int set, int rank, int peer, int chunk, int chunks);
+  /// Steps that carry the sums of the epilogue away as their flags rise, by copy engine.
+  void carry_sums(int set, int rank, const Cut& cut, bool multiply, Signal* flags,
+                  Program& program);
 
   /// Tiles go straight to their owner's slot; CTAs of the same launch sum what arrives for this rank.
   void plan_inside(int set, int rank, const Cut& cut, bool multiply, bool move,

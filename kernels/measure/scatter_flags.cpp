@@ -15,7 +15,7 @@ Enqueue ScatterCase::flagged(const Cut& cut, bool multiply, bool move) {
   std::vector<Signal*> landed;
   std::vector<Signal*> shared;
   for (const int rank : stage_.running()) {
-    landed.push_back(stage_.flags(rank, std::int64_t{ranks_} * cut.chunks));
+    landed.push_back(stage_.flags(rank, std::int64_t{2 * ranks_} * cut.chunks));
     shared.push_back(stage_.flags(rank, std::int64_t{ranks_} * cut.chunks));
   }
   for (int set = 0; set < sets_; ++set)
@@ -25,7 +25,7 @@ Enqueue ScatterCase::flagged(const Cut& cut, bool multiply, bool move) {
       if (landing_at_peers(cut))
         plan_inside(set, rank, cut, multiply, move, landed, shared, program);
       else
-        plan_outside(set, rank, cut, multiply, move, landed[position(rank)], program);
+        plan_outside(set, rank, cut, multiply, move, landed, program);
       for (const Plan& plan : program.plan)
         kernel_ = describe(plan.tile(), plan.grid(), plan.name(), choice_.scheduler);
     }
@@ -57,9 +57,34 @@ Product ScatterCase::product(int set, int rank) const {
           0};
 }
 
+Signal* ScatterCase::satisfied(int rank, std::int64_t count) {
+  Signal* flags = stage_.flags(rank, count);
+  WEFT_CUDA(cudaMemset(flags, 0x3f, static_cast<std::size_t>(count) * sizeof(Signal)));
+  return flags;
+}
+
+Reduce ScatterCase::epilogue_sums(int set, int rank, int chunks, Signal* flags) {
+  Reduce reduce;
+  reduce.adding = Adding::epilogue;
+  reduce.out = {own_sums(set, rank), 0};
+  for (int source = 0; source < ranks_; ++source) {
+    const int distance = (source - rank + ranks_) % ranks_;
+    reduce.slots.push_back({arrived(set, rank, source), 0});
+    reduce.landed.push_back(flags + distance * chunks);
+  }
+  return reduce;
+}
+
 void ScatterCase::plan_outside(int set, int rank, const Cut& cut, bool multiply, bool move,
-                               Signal* landed, Program& program) {
+                               const std::vector<Signal*>& all_landed, Program& program) {
   const Ownership rows = ownership(cut.chunks);
+  Signal* landed = all_landed[position(rank)];
+  // Behind the flags of this rank's own chunks, by the distance of their source, those of what arrives.
+  const auto arrivals_at = [&](int owner, int source) {
+    const int distance = (source - owner + ranks_) % ranks_;
+    return all_landed[position(owner)] + (ranks_ + distance) * cut.chunks;
+  };
+  const bool epilogue = adds_in_epilogue(cut);
   Scatter scatter;
   scatter.rank = rank;
   scatter.ranks = ranks_;
@@ -67,13 +92,19 @@ void ScatterCase::plan_outside(int set, int rank, const Cut& cut, bool multiply,
   for (int owner = 0; owner < ranks_; ++owner) {
     scatter.slots.push_back(
         {buffers(set, rank).partial + rows.shard(owner).begin * row_bytes(), 0});
-    scatter.landed.push_back(landed + owner * cut.chunks);
+    // What says that sums are there follows the flags of what goes away.
+    scatter.landed.push_back(landed + (epilogue && owner == rank ? ranks_ : owner) * cut.chunks);
   }
+  Reduce reduce;
+  if (epilogue && multiply)
+    reduce = epilogue_sums(
+        set, rank, cut.chunks,
+        move ? arrivals_at(rank, rank) : satisfied(rank, std::int64_t{ranks_} * cut.chunks));
   if (multiply)
-    program.plan.push_back(plan_gemm_rs(product(set, rank), scatter, Reduce{},
+    program.plan.push_back(plan_gemm_rs(product(set, rank), scatter, reduce,
                                         options(rank, cut, cut.margin), stage_.workspace(rank)));
   if (!move) return;
-  program.tails = tails_of(set, rank, cut);
+  if (!epilogue) program.tails = tails_of(set, rank, cut);
   if (cut.mover == Mover::ctas) {
     carry_by_ctas(set, rank, cut, multiply, landed, program);
     return;
@@ -85,13 +116,16 @@ void ScatterCase::plan_outside(int set, int rank, const Cut& cut, bool multiply,
       Step one;
       if (chunk.count() > 0) {
         const std::int64_t offset = (chunk.begin - rows.shard(owner).begin) * row_bytes();
+        Signal* there =
+            epilogue && stage_.memory().runs(owner) ? arrivals_at(owner, rank) + c : nullptr;
         one.push = make_moves(
             stage_, rank,
             {{buffers(set, rank).partial + chunk.begin * row_bytes(),
               slot(set, owner, rank) + offset, rank, owner, chunk.count() * row_bytes()}},
-            cut);
+            cut, there, &sequence_);
       }
-      one.pull = pull_of(set, rank, owner, c, cut);
+      one.pull =
+          pull_of(set, rank, owner, c, cut, epilogue ? arrivals_at(rank, owner) + c : nullptr);
       program.steps.push_back(one);
       Signal* flag = landed + owner * cut.chunks + c;
       SymmetricMemory* memory = &stage_.memory();
@@ -102,6 +136,37 @@ void ScatterCase::plan_outside(int set, int rank, const Cut& cut, bool multiply,
       });
     }
   }
+  if (epilogue && shares())
+    carry_sums(set, rank, cut, multiply, landed + ranks_ * cut.chunks, program);
+}
+
+void ScatterCase::carry_sums(int set, int rank, const Cut& cut, bool multiply, Signal* flags,
+                             Program& program) {
+  for (int c = 0; c < cut.chunks; ++c)
+    for (int step = 1; step < ranks_; ++step) {
+      const int peer = (rank + step) % ranks_;
+      Step one;
+      const Move push = push_of_sums(set, rank, peer, c, cut.chunks);
+      const Move pull = pull_of_sums(set, rank, peer, c, cut.chunks);
+      SymmetricMemory* memory = &stage_.memory();
+      Signal* flag = flags + c;
+      const auto wait = [this, memory, flag, multiply, first = step == 1](cudaStream_t stream) {
+        if (!multiply && first) memory->post(flag, sequence_, stream);
+        memory->wait(flag, sequence_, stream);
+      };
+      if (push.bytes > 0) one.push = make_moves(stage_, rank, {push}, cut);
+      // A host peer's sums are as far as this rank's; the pulls of nothing but transfers need no word.
+      if (pull.bytes > 0) {
+        const auto moved = make_moves(stage_, rank, {pull}, cut);
+        const bool waits = multiply && push.bytes > 0;
+        one.pull = [wait, moved, waits](cudaStream_t stream) {
+          if (waits) wait(stream);
+          moved(stream);
+        };
+      }
+      program.steps.push_back(one);
+      program.waits.emplace_back(wait);
+    }
 }
 
 void ScatterCase::carry_by_ctas(int set, int rank, const Cut& cut, bool multiply, Signal* landed,
@@ -124,14 +189,26 @@ void ScatterCase::carry_by_ctas(int set, int rank, const Cut& cut, bool multiply
   }
   // Rank 0 is the one that runs beside host peers: its flags follow each other in rotated order.
   Signal* waits = landed + cut.chunks;
-  if (!multiply) {
-    const std::int64_t count = std::int64_t{ranks_} * cut.chunks;
-    waits = stage_.flags(rank, count);
-    WEFT_CUDA(cudaMemset(waits, 0x3f, static_cast<std::size_t>(count) * sizeof(Signal)));
-  }
+  if (!multiply) waits = satisfied(rank, std::int64_t{ranks_} * cut.chunks);
+  // Those of what arrives likewise, behind as many of the own chunks.
+  Signal* posts = adds_in_epilogue(cut) ? landed + (ranks_ + 1) * cut.chunks : nullptr;
   program.steps.push_back({{},
                            make_moves(stage_, rank, pushes, half(cut), nullptr, &sequence_, waits),
-                           make_moves(stage_, rank, pulls, half(cut))});
+                           make_moves(stage_, rank, pulls, half(cut), posts, &sequence_)});
+  for (int step = 1; posts != nullptr && shares() && step < ranks_; ++step) {
+    pushes.clear();
+    pulls.clear();
+    for (int c = 0; c < cut.chunks; ++c) {
+      const int peer = (rank + step) % ranks_;
+      pushes.push_back(push_of_sums(set, rank, peer, c, cut.chunks));
+      pulls.push_back(pull_of_sums(set, rank, peer, c, cut.chunks));
+    }
+    Signal* summed = multiply ? landed + ranks_ * cut.chunks : waits;
+    program.steps.push_back(
+        {{},
+         make_moves(stage_, rank, pushes, half(cut), nullptr, &sequence_, summed),
+         make_moves(stage_, rank, pulls, half(cut))});
+  }
 }
 
 void ScatterCase::plan_inside(int set, int rank, const Cut& cut, bool multiply, bool move,
@@ -144,7 +221,7 @@ void ScatterCase::plan_inside(int set, int rank, const Cut& cut, bool multiply, 
   scatter.ranks = ranks_;
   scatter.chunks_per_shard = cut.chunks;
   scatter.owners_in_turns = cut.owners_in_turns;
-  const std::size_t flag_count = static_cast<std::size_t>(cut.chunks) * sizeof(Signal);
+  const bool epilogue = adds_in_epilogue(cut);
   for (int other = 0; other < ranks_; ++other) {
     const bool runs = stage_.memory().runs(other);
     const Rows rows = ownership(1).shard(other);
@@ -159,10 +236,7 @@ void ScatterCase::plan_inside(int set, int rank, const Cut& cut, bool multiply, 
                             0});
     Signal* waited = landed[position(rank)] + other * cut.chunks;
     // Flags of a host peer, or of everybody where nothing moves, are ahead of every sequence number.
-    if (!runs || !multiply) {
-      waited = stage_.flags(rank, cut.chunks);
-      WEFT_CUDA(cudaMemset(waited, 0x3f, flag_count));
-    }
+    if (!runs || !multiply || (epilogue && !move)) waited = satisfied(rank, cut.chunks);
     reduce.landed.push_back(waited);
     if (!shares()) continue;
     share.outs.push_back(
@@ -171,21 +245,25 @@ void ScatterCase::plan_inside(int set, int rank, const Cut& cut, bool multiply, 
     share.arrived.push_back(shared[position(rank)] + other * cut.chunks);
   }
   const bool reduces = move && meeting_ != Meeting::stay;
-  reduce.ctas = cut.ctas;
+  reduce.ctas = epilogue ? 0 : cut.ctas;
+  reduce.adding = epilogue ? Adding::epilogue : Adding::pass;
   reduce.out = {own_sums(set, rank), 0};
-  if (!reduces) reduce = Reduce{};
+  if (!reduces && !epilogue) reduce = Reduce{};
   const Product whole = product(set, rank);
   Workspace& workspace = stage_.workspace(rank);
   if (multiply) {
-    const Options how = options(rank, cut, reduces ? cut.margin - cut.ctas : cut.margin);
+    const Options how = options(rank, cut, cut.margin - reduce.ctas);
     program.plan.push_back(meeting_ == Meeting::stay ? plan_gemm_a2a(whole, scatter, how, workspace)
                            : shares() && move
                                ? plan_gemm_ar(whole, scatter, reduce, share, how, workspace)
                                : plan_gemm_rs(whole, scatter, reduce, how, workspace));
     return;
   }
-  // The reduction keeps its launch; what tiles would have stored is moved by as many CTAs.
-  if (reduces)
+  // The reduction keeps its launch; what tiles would have stored is moved by as many CTAs, or by all where
+  // tiles store sums too.
+  Cut stores = cut;
+  if (epilogue) stores.ctas = stage_.memory().sms(rank);
+  if (reduces && !epilogue)
     program.plan.push_back(plan_reduce(whole.m, whole.n, scatter, reduce,
                                        shares() ? &share : nullptr, options(rank, cut, 0),
                                        workspace));
@@ -198,9 +276,12 @@ void ScatterCase::plan_inside(int set, int rank, const Cut& cut, bool multiply, 
          make_moves(stage_, rank,
                     {{buffers(set, rank).partial + rows.begin * row_bytes(), slot(set, owner, rank),
                       rank, owner, rows.count() * row_bytes()}},
-                    cut),
+                    stores),
          {}});
   }
+  for (int step = 1; epilogue && shares() && step < ranks_; ++step)
+    if (const Move sums = push_of_sums(set, rank, (rank + step) % ranks_, 0, 1); sums.bytes > 0)
+      program.steps.push_back({{}, make_moves(stage_, rank, {sums}, stores), {}});
 }
 
 }  // namespace weft::kernels

@@ -211,17 +211,30 @@ std::vector<Case> interference_cases(const Suite& suite, const Case& base) {
 
 namespace {
 
-/// Adds a fused cell with its controls, in each order in which its tiles are to be walked.
-void add_cell(const Suite& suite, const Case& cell, std::vector<Case>& cases) {
+/// Adds a fused cell with its controls, in each order in which its tiles are to be walked, and as `first` of
+/// the cells that differ in CTAs also with sums in the epilogue of its tiles, where it has any.
+void add_cell(const Suite& suite, const Case& cell, bool first, std::vector<Case>& cases) {
   const bool sums = cell.schedule == "device_flag" && cell.transport == "sm" &&
                     (cell.operation == "gemm_rs" || cell.operation == "gemm_ar") &&
-                    cell.backend != "host_link";
+                    cell.backend != "host_link";  // where CTAs of the launch sum
   for (const char* order : {"", "turns"}) {
     if (*order != '\0' && !(sums && suite.both_orders)) continue;
     Case one = cell;
     one.variant = order;
     for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(one, figure));
   }
+  const bool adds = cell.schedule == "device_flag" &&
+                    (cell.operation == "gemm_rs" || cell.operation == "gemm_ar");
+  if (!suite.epilogue_sums || !adds) return;
+  Case one = cell;
+  one.variant = "epilogue";
+  if (sums) {
+    // Tiles store and add by themselves: no CTAs besides, whose number then means nothing.
+    if (!first) return;
+    one.ctas = std::nullopt;
+    one.margin = 0;
+  }
+  for (const char* figure : {"D", "A_s", "B_s"}) cases.push_back(figure_of(one, figure));
 }
 
 }  // namespace
@@ -233,7 +246,8 @@ std::vector<Case> boundary_cases(const Suite& suite, const Case& base) {
     for (const std::string& transport : suite.transports)
       for (const int chunks : suite.chunks) {
         if (!legal(suite, base, chunks) || !possible(base, schedule, transport)) continue;
-        for (const int ctas : transport == "sm" ? suite.ctas : std::vector<int>{0}) {
+        for (bool first = true;
+             const int ctas : transport == "sm" ? suite.ctas : std::vector<int>{0}) {
           Case cell = base;
           cell.schedule = schedule;
           cell.transport = transport;
@@ -244,7 +258,8 @@ std::vector<Case> boundary_cases(const Suite& suite, const Case& base) {
             cell.margin = ctas;
             hold_back(suite, base, cell);
           }
-          add_cell(suite, cell, cases);
+          add_cell(suite, cell, first, cases);
+          first = false;
         }
       }
   }
@@ -257,7 +272,8 @@ std::vector<Case> decision_cases(const Suite& suite, const Case& base) {
   for (const std::string& schedule : suite.schedules) {
     for (const int chunks : suite.chunks) {
       if (!legal(suite, base, chunks)) continue;
-      for (const std::string& transport : suite.transports)
+      for (const std::string& transport : suite.transports) {
+        bool first = true;
         for (const int margin : transport == "sm" ? suite.margins : std::vector<int>{0}) {
           // A launch that holds its own communication CTAs leaves at least their SMs.
           if (transport == "sm" && margin == 0 && schedule == "device_flag") continue;
@@ -275,8 +291,10 @@ std::vector<Case> decision_cases(const Suite& suite, const Case& base) {
             cell.ctas = margin == 0 ? 8 : most;
             hold_back(suite, base, cell);
           }
-          add_cell(suite, cell, cases);
+          add_cell(suite, cell, first, cases);
+          first = false;
         }
+      }
     }
   }
   return cases;

@@ -250,7 +250,7 @@ std::vector<Job> plan_again(const calibration::SampleSet& set, int pass, int bes
     const Case& what = sample.what;
     if (what.pass.value_or(0) != 0 || (what.figure != "D" && what.figure != "C")) continue;
     Case same = what;
-    same.figure = same.schedule = same.transport = "";
+    same.figure = same.schedule = same.transport = same.variant = "";
     same.chunks = same.margin = same.ctas = std::nullopt;
     same.pace_bytes_per_second = same.in_flight_bytes = std::nullopt;
     cases[calibration::key(same)].push_back(&sample);

@@ -88,12 +88,19 @@ struct Scatter {
   std::vector<Signal*> landed;
 };
 
+/// Where the partials of a rank's own rows are added: by CTAs that read all of them, or by the tiles of those
+/// rows, which are the last ones, as they round out their own sums.
+enum class Adding : std::uint8_t { pass, epilogue };
+
 /// The receiving side of gemm_rs and gemm_ar: partials of this rank's rows, by source.
 struct Reduce {
+  /// In the epilogue no rank's own partial is stored or rounded; the others' are added to it in rank order.
+  /// Owners' rows then begin tiles of their own, and `Scatter::landed` of this rank says that its sums are there.
+  Adding adding = Adding::pass;
   /// Communication CTAs of the same launch that add the partials in fp32, in rank order; a multiple
-  /// of the tile's cluster. 0: plan_reduce does it in a launch of its own.
+  /// of the tile's cluster. 0: plan_reduce does it in a launch of its own, or the epilogue does.
   int ctas = 0;
-  /// By source: row 0 of this rank's rows in the slot of that source.
+  /// By source: row 0 of this rank's rows in the slot of that source; its own is not read in the epilogue.
   std::vector<Matrix> slots;
   /// By source: chunks_per_shard flags in this rank's memory.
   std::vector<const Signal*> landed;
@@ -117,7 +124,7 @@ struct Share {
 Plan plan_gemm_rs(const Product& product, const Scatter& scatter, const Reduce& reduce,
                   const Options& options, const Workspace& workspace);
 
-/// Returns the plan of gemm_rs followed by gathering; needs Reduce::ctas.
+/// Returns the plan of gemm_rs followed by gathering; needs Reduce::ctas, or sums in the epilogue.
 Plan plan_gemm_ar(const Product& product, const Scatter& scatter, const Reduce& reduce,
                   const Share& share, const Options& options, const Workspace& workspace);
 

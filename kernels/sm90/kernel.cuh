@@ -36,6 +36,7 @@ __device__ __forceinline__ void init_barriers(std::uint32_t shared) {
   for (int i = 0; i < L::warpgroups * L::slots; ++i) {
     ptx::barrier_init(shared + L::slot_full_at + 8 * i, 4);
     ptx::barrier_init(shared + L::slot_empty_at + 8 * i, 1);
+    ptx::barrier_init(shared + L::slot_loaded_at + 8 * i, 1);
   }
   for (int i = 0; i < TileQueue::depth; ++i) {
     ptx::barrier_init(shared + L::queue_full_at + 8 * i, 1);
@@ -115,8 +116,16 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
 
   TileFeed<L::cluster> feed(core.order, queue, cluster);
   const auto [part, down, across] = member_of<kTile>(rank);
-  const auto tile_row = [&, down = down](TilePlace place) {
-    return (place.row * L::cluster_m + down) * L::m;
+  // From a tile's first row to the end of the rows that it may store.
+  const auto tile_rows = [&, down = down](TilePlace place) {
+    if constexpr (Mode::in_turns)
+      if (const int tiles = core.order.owner_tiles; tiles > 0) {
+        const int owner = place.row / tiles;
+        const int first = owner * core.order.owner_rows;
+        return shapes::Rows{first + ((place.row - owner * tiles) * L::cluster_m + down) * L::m,
+                            min(core.m, first + core.order.owner_rows)};
+      }
+    return shapes::Rows{(place.row * L::cluster_m + down) * L::m, core.m};
   };
   const auto tile_column = [&, across = across](TilePlace place) {
     return (place.column * L::cluster_n + across) * L::n;
@@ -136,7 +145,7 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
         if (draws) draw.ask();
         const TilePlace place = place_of<Mode::in_turns>(core.order, index / L::spread_k);
         const Depth depth = depth_at(index);
-        const int row = tile_row(place);
+        const int row = tile_rows(place).begin;
         const int column = tile_column(place);
         const int lead = ahead ? min(L::stages, depth.end - depth.begin) : 0;
         // The first stages are free: W need not wait for the rows of X.
@@ -163,14 +172,25 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
         if (L::turns && !takes<L::warpgroups>(turn, warpgroup)) continue;
         if (!stores_tile<kTile>(index)) continue;
         const TilePlace place = place_of<Mode::in_turns>(core.order, index / L::spread_k);
-        const int row = tile_row(place) + (L::by_rows ? warpgroup * L::warpgroup_m : 0);
+        shapes::Rows rows = tile_rows(place);
+        rows.begin += L::by_rows ? warpgroup * L::warpgroup_m : 0;
         const int column = tile_column(place) + (L::by_columns ? warpgroup * L::warpgroup_n : 0) +
                            part * (L::warpgroup_n / L::split_k);
         const bool weakened = core.coordination.flag_before_data;
-        if (weakened && leader) Mode::template finish<kTile>(params, row, tile_column(place));
-        send_tile<kTile, Mode>(params, shared, warpgroup, row, column, leader, ring, sender);
-        if (!weakened && leader) Mode::template finish<kTile>(params, row, tile_column(place));
+        if (weakened && leader) Mode::template finish<kTile>(params, rows, tile_column(place));
+        bool sent = false;
+        if constexpr (Mode::adds)
+          if (const int addends = Mode::addends(params, index); addends > 0) {
+            send_sums<kTile, Mode>(params, shared, warpgroup, rows, column, addends, leader, ring,
+                                   sender);
+            sent = true;
+          }
+        if (!sent)
+          send_tile<kTile, Mode>(params, shared, warpgroup, rows, column, leader, ring, sender);
+        if (!weakened && leader) Mode::template finish<kTile>(params, rows, tile_column(place));
       }
+      if constexpr (Mode::adds)
+        if (warpgroup == 0) Mode::end(params);
     }
   } else {
     ptx::take_registers<L::tile.consumer_registers()>();
@@ -179,6 +199,7 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
     Ring stages;
     Ring slots;
     [[maybe_unused]] std::uint32_t exchanges = 0;
+    [[maybe_unused]] std::uint32_t loads = 0;  ///< of each slot so far, modulo two
     float sums[L::blocks][L::warpgroup_n / 2];
     int turn = 0;
     // The first turn is the first warpgroup's without anybody having handed it over.
@@ -200,14 +221,16 @@ __global__ void __launch_bounds__(shapes::tiles[kTile].threads(), 1)
         }
         add_left_sums<kTile>(sums, core.partials, core.coordination, where);
       }
+      int addends = 0;
+      if constexpr (Mode::adds) addends = Mode::addends(params, index);
       if constexpr (L::split_k == 1) {
-        round_out<kTile, 0>(sums, shared, warpgroup, slots);
+        round_out<kTile, 0, Mode::adds>(sums, shared, warpgroup, addends, slots, loads);
       } else if (part == 0) {
         exchange_sums<kTile, 0>(sums, shared, warpgroup, rank + L::sharing, exchanges);
-        round_out<kTile, 0>(sums, shared, warpgroup, slots);
+        round_out<kTile, 0, Mode::adds>(sums, shared, warpgroup, addends, slots, loads);
       } else {
         exchange_sums<kTile, 1>(sums, shared, warpgroup, rank - L::sharing, exchanges);
-        round_out<kTile, 1>(sums, shared, warpgroup, slots);
+        round_out<kTile, 1, Mode::adds>(sums, shared, warpgroup, addends, slots, loads);
       }
     }
   }

@@ -2,6 +2,7 @@
 // Where a tile kernel keeps things in shared memory, and the compile-time facts of one tile.
 #pragma once
 
+#include "kernels/shapes/ownership.hpp"
 #include "kernels/shapes/table.hpp"
 #include "kernels/sm90/scheduler.cuh"
 
@@ -48,7 +49,8 @@ struct Layout {
   static constexpr int empty_at = full_at + 8 * stages;
   static constexpr int slot_full_at = empty_at + 8 * stages;
   static constexpr int slot_empty_at = slot_full_at + 8 * warpgroups * slots;
-  static constexpr int queue_full_at = slot_empty_at + 8 * warpgroups * slots;
+  static constexpr int slot_loaded_at = slot_empty_at + 8 * warpgroups * slots;
+  static constexpr int queue_full_at = slot_loaded_at + 8 * warpgroups * slots;
   static constexpr int queue_empty_at = queue_full_at + 8 * TileQueue::depth;
   static constexpr int queue_entries_at = queue_empty_at + 8 * TileQueue::depth;
   static constexpr int partner_full_at = queue_entries_at + 8 * TileQueue::depth;

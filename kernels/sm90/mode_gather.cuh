@@ -24,6 +24,7 @@ struct Gathering {
   };
   static constexpr bool looks = true;
   static constexpr bool in_turns = false;  ///< owners' rows may take turns
+  static constexpr bool adds = false;      ///< what others have summed, where tiles are rounded out
   struct Loader {
     Signal sequence = 0;
     /// Chunks that have been there: lane l keeps chunk 32 i + l in bit i, while i is below 32.
@@ -103,13 +104,13 @@ struct Gathering {
 
   template <int kTile>
   static __device__ __forceinline__ void store(const Params& params, Sender&, std::uint32_t slot,
-                                               int row, int column, bool) {
-    if (row < params.core.m && column < params.core.n)
-      ptx::store_box(&params.out, slot, column, row);
+                                               shapes::Rows rows, int column, bool) {
+    if (rows.begin < rows.end && column < params.core.n)
+      ptx::store_box(&params.out, slot, column, rows.begin);
   }
 
   template <int kTile>
-  static __device__ __forceinline__ void finish(const Params&, int, int) {}
+  static __device__ __forceinline__ void finish(const Params&, shapes::Rows, int) {}
 
   template <int kThreads>
   static __device__ __forceinline__ void communicate(const Params& params, std::uint32_t shared) {

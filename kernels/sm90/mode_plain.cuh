@@ -13,6 +13,7 @@ struct Plain {
   };
   static constexpr bool looks = false;     ///< at flags before the first tile
   static constexpr bool in_turns = false;  ///< owners' rows may take turns
+  static constexpr bool adds = false;      ///< what others have summed, where tiles are rounded out
   struct Loader {};
   struct Sender {};
 
@@ -20,13 +21,13 @@ struct Plain {
 
   template <int kTile>
   static __device__ __forceinline__ void store(const Params& params, Sender&, std::uint32_t slot,
-                                               int row, int column, bool) {
-    if (row < params.core.m && column < params.core.n)
-      ptx::store_box(&params.out, slot, column, row);
+                                               shapes::Rows rows, int column, bool) {
+    if (rows.begin < rows.end && column < params.core.n)
+      ptx::store_box(&params.out, slot, column, rows.begin);
   }
 
   template <int kTile>
-  static __device__ __forceinline__ void finish(const Params&, int, int) {}
+  static __device__ __forceinline__ void finish(const Params&, shapes::Rows, int) {}
 
   template <int kThreads>
   static __device__ __forceinline__ void communicate(const Params&, std::uint32_t) {}

@@ -76,9 +76,7 @@ PartialSums partial_sums(const shapes::Tile& tile, int tiles, Plan::State& state
                      static_cast<std::size_t>((tile.spread_k - 1) * tile.warpgroups);
   const std::size_t bytes = count * sizeof(float) * static_cast<std::size_t>(tile.warpgroup_m) *
                             static_cast<std::size_t>(tile.warpgroup_n);
-  void* memory = nullptr;
-  WEFT_CUDA(cudaMalloc(&memory, bytes + count * sizeof(Signal)));
-  state.partials = {memory, [](void* pointer) { cudaFree(pointer); }};
+  void* memory = keep_memory(bytes + count * sizeof(Signal), state);
   auto* flags = reinterpret_cast<Signal*>(static_cast<std::byte*>(memory) + bytes);
   WEFT_CUDA(cudaMemset(flags, 0, count * sizeof(Signal)));
   WEFT_CUDA(cudaStreamSynchronize(nullptr));
@@ -182,7 +180,7 @@ Coordination coordination_of(const Options& options, const Workspace& workspace)
 
 CoreParams core_params(const Product& p, const Options& options, const Workspace& workspace,
                        int communication_ctas, int first_row, Plan::State& state,
-                       const void* (*kernel_of_tile)(int)) {
+                       const void* (*kernel_of_tile)(int), const shapes::Ownership* owners) {
   const int sms = options.sms > 0 ? options.sms : device_sms();
   const int computing = std::max(1, sms - options.margin - communication_ctas);
   state.tile = options.tile >= 0 ? options.tile : shapes::choose_tile(p.m, p.n, p.k, computing);
@@ -205,9 +203,16 @@ CoreParams core_params(const Product& p, const Options& options, const Workspace
   core.communication_ctas = communication_ctas;
   TileOrder& order = core.order;
   const int cluster_rows = tile.m() * tile.cluster_m;
-  order.rows = shapes::ceil_div(p.m, cluster_rows);
   order.columns = shapes::ceil_div(p.n, tile.n() * tile.cluster_n);
-  order.first = std::clamp(first_row / cluster_rows, 0, order.rows - 1);
+  if (owners != nullptr) {
+    order.owner_rows = owners->shard_rows();
+    order.owner_tiles = shapes::ceil_div(order.owner_rows, cluster_rows);
+    order.rows = owners->ranks * order.owner_tiles;
+    order.first = first_row / order.owner_rows % owners->ranks * order.owner_tiles;
+  } else {
+    order.rows = shapes::ceil_div(p.m, cluster_rows);
+    order.first = std::clamp(first_row / cluster_rows, 0, order.rows - 1);
+  }
   order.group =
       std::clamp((options.group_rows == 0 ? shapes::group_rows : options.group_rows) / cluster_rows,
                  1, order.rows);
@@ -224,6 +229,13 @@ CoreParams core_params(const Product& p, const Options& options, const Workspace
   core.coordination = coordination_of(options, workspace);
   core.partials = partial_sums(tile, order.rows * order.columns, state);
   return core;
+}
+
+void* keep_memory(std::size_t bytes, Plan::State& state) {
+  void* memory = nullptr;
+  WEFT_CUDA(cudaMalloc(&memory, bytes));
+  state.memory.emplace_back(memory, [](void* pointer) { cudaFree(pointer); });
+  return memory;
 }
 
 Plan::Plan(std::shared_ptr<const State> state) : state_(std::move(state)) {}

@@ -30,8 +30,8 @@ struct Plan::State {
   int grid = 0;
   int threads = 384;
   int shared_bytes = 0;
-  std::shared_ptr<void> partials;  ///< device memory for sums of parts of K, and their flags
-  std::size_t sequence_at = 0;     ///< offset of Coordination::sequence in the parameters
+  std::vector<std::shared_ptr<void>> memory;  ///< device memory that the kernel works with
+  std::size_t sequence_at = 0;  ///< offset of Coordination::sequence in the parameters
   alignas(128) std::array<std::byte, parameter_limit> parameters{};
 
   /// Keeps a copy of `params`, whose coordination lies at `coordination_at`.
@@ -99,11 +99,15 @@ CUtensorMap slot_map(const Matrix& matrix, int rows, int columns, const shapes::
 /// Returns what a kernel needs to wait, post and pace.
 Coordination coordination_of(const Options& options, const Workspace& workspace);
 
-/// Fills in what all GEMM modes share; `first_row` is the row of X that the tile order begins with.
-/// Chooses tile and grid, and sets them in `state`.
+/// Allocates device memory that lives as long as `state`.
+void* keep_memory(std::size_t bytes, Plan::State& state);
+
+/// Fills in what all GEMM modes share; `first_row` is the row of X that the tile order begins with, `owners`
+/// those whose rows begin tiles of their own. Chooses tile and grid, and sets them in `state`.
 CoreParams core_params(const Product& product, const Options& options, const Workspace& workspace,
                        int communication_ctas, int first_row, Plan::State& state,
-                       const void* (*kernel_of_tile)(int));
+                       const void* (*kernel_of_tile)(int),
+                       const shapes::Ownership* owners = nullptr);
 
 /// As above, for the kernels of `Mode`.
 template <class Mode>

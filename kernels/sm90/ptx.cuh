@@ -8,6 +8,8 @@
 
 #include <cuda.h>
 
+#include "kernels/sm90/ptx_matrices.cuh"
+
 namespace weft::kernels::ptx {
 
 /// Returns the shared-memory address of `pointer`, as instructions take it.
@@ -381,21 +383,6 @@ __device__ __forceinline__ void take_registers() {
 template <int kRegisters>
 __device__ __forceinline__ void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
-}
-
-/// Stores four 8x8 matrices of 16-bit elements, the address of a row by lane.
-__device__ __forceinline__ void store_matrices(std::uint32_t address, std::uint32_t a,
-                                               std::uint32_t b, std::uint32_t c, std::uint32_t d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
-               "r"(a), "r"(b), "r"(c), "r"(d)
-               : "memory");
-}
-
-/// Rounds two floats to bf16, `low` in the low half.
-__device__ __forceinline__ std::uint32_t pack_bf16(float low, float high) {
-  std::uint32_t packed;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-  return packed;
 }
 
 }  // namespace weft::kernels::ptx

@@ -18,12 +18,17 @@ void check_reduce(int n, const Scatter& scatter, const Reduce& reduce, bool need
 /// Checks the gathering side.
 void check_share(int n, const Scatter& scatter, const Share& share, Complaints& complaints);
 
-/// Fills in core and sending side; chooses tile and grid.
-Scattering::Params scatter_params(const Product& product, const Scatter& scatter,
+/// Fills in core and sending side, for sums that are added as `adding` says; chooses tile and grid.
+Scattering::Params scatter_params(const Product& product, const Scatter& scatter, Adding adding,
                                   int communication_ctas, const Options& options,
                                   const Workspace& workspace, Plan::State& state);
 /// Fills in the receiving side.
 void receive(int n, const Scatter& scatter, const Reduce& reduce, Scattering::Params& params);
+/// Has the tiles of own rows add, once receiving and gathering side are filled in: `results` by receiver, where
+/// the sums of the own rows go.
+void add_in_epilogue(const Product& product, const Scatter& scatter, const Reduce& reduce,
+                     const std::vector<Matrix>& results, Plan::State& state,
+                     Scattering::Params& params);
 /// Fills in the gathering side.
 void share_sums(int n, const Scatter& scatter, const Share& share, Scattering::Params& params);
 

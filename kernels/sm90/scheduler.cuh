@@ -21,6 +21,10 @@ struct TileOrder {
   bool counter;      ///< hand out by the counter
   int owners;        ///< whose groups of rows take turns, with kInTurns; 1: one owner after another
   int owner_groups;  ///< groups of rows of an owner
+  /// Rows of cluster tiles of each owner where every owner's rows begin a tile of their own, and how many rows it
+  /// owns; 0: tiles are cut from all rows together.
+  int owner_tiles;
+  int owner_rows;
 };
 
 /// The place of a cluster's tiles, in units of a cluster's tiles.
@@ -37,14 +41,24 @@ __device__ __forceinline__ int end_of(const TileOrder& order) {
 /// Returns the place of tile `index` of the order, parts of K apart.
 template <bool kInTurns>
 __device__ __forceinline__ TilePlace place_of(const TileOrder& order, int index) {
+  int rows = order.rows;
+  int begin = order.first;
+  if constexpr (kInTurns)
+    if (order.owner_tiles > 0) {
+      // Groups of one owner only: no tile comes before those of the owners before it.
+      const int owner = index / (order.owner_tiles * order.columns);
+      rows = order.owner_tiles;
+      begin += owner * rows;
+      index -= owner * rows * order.columns;
+    }
   const int per_group = order.group * order.columns;
   int group = index / per_group;
   const int within = index - group * per_group;
   if constexpr (kInTurns)
     if (order.owners > 1) group = group % order.owners * order.owner_groups + group / order.owners;
-  const int height = min(order.group, order.rows - group * order.group);
+  const int height = min(order.group, rows - group * order.group);
   const int column = within / height;
-  int row = group * order.group + within - column * height + order.first;
+  int row = group * order.group + within - column * height + begin;
   if (row >= order.rows) row -= order.rows;
   return {row, column};
 }

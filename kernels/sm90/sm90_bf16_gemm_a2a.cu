@@ -14,7 +14,8 @@ Plan plan_gemm_a2a(const Product& product, const Scatter& scatter, const Options
 
   auto state = std::make_shared<Plan::State>();
   state->name = "sm90_bf16_gemm_a2a";
-  const Scattering::Params params = scatter_params(product, scatter, 0, options, workspace, *state);
+  const Scattering::Params params =
+      scatter_params(product, scatter, Adding::pass, 0, options, workspace, *state);
   state->keep(params, offsetof(CoreParams, coordination));
   return Plan(state);
 }

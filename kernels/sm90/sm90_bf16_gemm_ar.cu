@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GEMM whose result is the sum over all ranks, at every rank: in two steps, owners add and
 // share, or in one, everybody sends everything to everybody.
+#include <limits>
+
 #include "kernels/sm90/scatter_plan.cuh"
 
 namespace weft::kernels {
@@ -18,9 +20,11 @@ Plan plan_gemm_ar(const Product& product, const Scatter& scatter, const Reduce& 
   auto state = std::make_shared<Plan::State>();
   state->name = "sm90_bf16_gemm_ar";
   Scattering::Params params =
-      scatter_params(product, scatter, reduce.ctas, options, workspace, *state);
+      scatter_params(product, scatter, reduce.adding, reduce.ctas, options, workspace, *state);
   receive(product.n, scatter, reduce, params);
   share_sums(product.n, scatter, share, params);
+  if (reduce.adding == Adding::epilogue)
+    add_in_epilogue(product, scatter, reduce, share.outs, *state, params);
   state->keep(params, offsetof(CoreParams, coordination));
   return Plan(state);
 }
@@ -52,6 +56,7 @@ Plan plan_gemm_ar(const Product& product, const OneShot& one_shot, const Options
   params.width = product.n / 8;
   params.sources = one_shot.ranks;
   params.receivers = 1;
+  params.adds_from = std::numeric_limits<int>::max();
   params.results[0] = vectors_of(one_shot.out, product.n);
   for (int r = 0; r < one_shot.ranks; ++r) {
     const auto i = static_cast<std::size_t>(r);

@@ -16,7 +16,8 @@ Plan plan_gemm_rs(const Product& product, const Scatter& scatter, const Reduce& 
   Complaints complaints("sm90_bf16_gemm_rs");
   check_product(product, options, reduce.ctas, complaints);
   check_scatter(product, scatter, complaints);
-  if (reduce.ctas > 0) check_reduce(product.n, scatter, reduce, false, complaints);
+  const bool epilogue = reduce.adding == Adding::epilogue;
+  if (reduce.ctas > 0 || epilogue) check_reduce(product.n, scatter, reduce, false, complaints);
   complaints.require(reduce.ctas == 0 || scatter.landing == Landing::slot,
                      "partials that land by addition are not reduced again");
   complaints.done();
@@ -24,8 +25,13 @@ Plan plan_gemm_rs(const Product& product, const Scatter& scatter, const Reduce& 
   auto state = std::make_shared<Plan::State>();
   state->name = "sm90_bf16_gemm_rs";
   Scattering::Params params =
-      scatter_params(product, scatter, reduce.ctas, options, workspace, *state);
-  if (reduce.ctas > 0) receive(product.n, scatter, reduce, params);
+      scatter_params(product, scatter, reduce.adding, reduce.ctas, options, workspace, *state);
+  if (reduce.ctas > 0 || epilogue) receive(product.n, scatter, reduce, params);
+  if (epilogue) {
+    std::vector<Matrix> results(static_cast<std::size_t>(scatter.ranks));
+    results[static_cast<std::size_t>(scatter.rank)] = reduce.out;
+    add_in_epilogue(product, scatter, reduce, results, *state, params);
+  }
   state->keep(params, offsetof(CoreParams, coordination));
   return Plan(state);
 }
@@ -37,6 +43,7 @@ Plan plan_reduce(int rows_of_all, int n, const Scatter& scatter, const Reduce& r
                      "there must be rows, and n must be a positive multiple of 8");
   check_group(scatter.rank, scatter.ranks, scatter.chunks_per_shard, complaints);
   check_reduce(n, scatter, reduce, true, complaints);
+  complaints.require(reduce.adding == Adding::pass, "a reduction alone is a pass");
   if (share != nullptr) check_share(n, scatter, *share, complaints);
   complaints.done();
 

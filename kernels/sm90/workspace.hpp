@@ -17,8 +17,8 @@ enum class WaitKind : std::uint32_t {
   none,
   gathered_chunk,  ///< a GEMM producer, for a chunk of X
   peer_shard,      ///< a communication CTA, for a peer's rows to be ready
-  partial,         ///< a communication CTA, for a partial product from a peer
-  result,          ///< a communication CTA, for a peer's reduced rows
+  partial,         ///< whoever adds, for a partial product from a peer
+  result,          ///< whoever ends a launch, for a peer's reduced rows
   part_of_depth,   ///< a consumer, for the sums of another part of K
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 
@@ -124,11 +125,42 @@ TEST(BoundarySuite, OwnersTakeTurnsWhereWhatTheirTilesStoreIsSummedInTheLaunch) 
     int turns = 0, summed = 0;
     for (const Case& what : job.cases) {
       turns += what.variant == "turns" ? 1 : 0;
-      const bool inside = what.schedule == "device_flag" && what.transport == "sm";
+      const bool inside =
+          what.schedule == "device_flag" && what.transport == "sm" && what.variant != "epilogue";
       summed += inside && (what.operation == "gemm_rs" || what.operation == "gemm_ar") ? 1 : 0;
     }
     EXPECT_EQ(2 * turns, summed) << calibration::key(job.cases.front());
   }
+}
+
+TEST(DecisionSuite, SumsInTheEpilogueAreACellForEachChunkCountAndMover) {
+  std::map<std::string, int> cells;
+  Suite peers = suite("peer-decision");
+  for (const Job& job : plan_jobs(peers))
+    for (const Case& what : job.cases) {
+      if (what.figure != "D" || what.schedule != "device_flag") continue;
+      if (what.variant != "epilogue") continue;
+      EXPECT_NE(what.operation, "ag_gemm");
+      EXPECT_EQ(what.library, "weft");
+      EXPECT_EQ(what.margin, 0) << calibration::key(what);
+      EXPECT_FALSE(what.ctas.has_value()) << "tiles store and add by themselves";
+      ++cells[what.operation + " " + std::to_string(what.shape->m) + " " +
+              std::to_string(what.shape->n) + " " + std::to_string(what.shape->k) + " " +
+              what.transport];
+    }
+  EXPECT_EQ(cells.size(), 2u * 8 * 2);
+  for (const auto& [cell, count] : cells) EXPECT_EQ(count, static_cast<int>(peers.chunks.size()));
+  // Over a host link CTAs of their own carry what tiles have made.
+  Suite link = suite("decision");
+  link.epilogue_sums = true;
+  int carried = 0;
+  for (const Job& job : plan_jobs(link))
+    for (const Case& what : job.cases)
+      if (what.variant == "epilogue" && what.transport == "sm") {
+        EXPECT_EQ(what.margin.value_or(0) > 0, what.ctas.has_value());
+        ++carried;
+      }
+  EXPECT_GT(carried, 0);
 }
 
 TEST(DecisionSuite, ThinChunksAreNotLegal) {

@@ -28,12 +28,14 @@ constexpr double kSumsTolerance = 5e-3;
 
 constexpr std::array every_operation{Operation::ag_gemm,          Operation::ag_gemm_far,
                                      Operation::gemm_rs,          Operation::gemm_rs_apart,
-                                     Operation::gemm_rs_add,      Operation::gemm_ar,
+                                     Operation::gemm_rs_add,      Operation::gemm_rs_epilogue,
+                                     Operation::gemm_ar,          Operation::gemm_ar_epilogue,
                                      Operation::gemm_ar_one_shot, Operation::gemm_a2a};
 /// Operations whose rounds need nothing between them.
-constexpr std::array repeatable{Operation::ag_gemm, Operation::ag_gemm_far,
-                                Operation::gemm_rs, Operation::gemm_rs_apart,
-                                Operation::gemm_ar, Operation::gemm_ar_one_shot};
+constexpr std::array repeatable{Operation::ag_gemm,          Operation::ag_gemm_far,
+                                Operation::gemm_rs,          Operation::gemm_rs_apart,
+                                Operation::gemm_rs_epilogue, Operation::gemm_ar,
+                                Operation::gemm_ar_epilogue, Operation::gemm_ar_one_shot};
 
 std::string text(const GroupProblem& p) {
   return "operation " + std::to_string(static_cast<int>(p.operation)) + ", " +
@@ -92,8 +94,9 @@ INSTANTIATE_TEST_SUITE_P(Fused, EveryTile, testing::ValuesIn(every_operation),
                          [](const auto& param) { return std::string(test::name(param.param)); });
 
 TEST_F(Fused, RowsOfASlotMayLieApart) {
-  for (const Operation operation : {Operation::gemm_rs, Operation::gemm_rs_apart,
-                                    Operation::gemm_ar, Operation::gemm_ar_one_shot}) {
+  for (const Operation operation :
+       {Operation::gemm_rs, Operation::gemm_rs_apart, Operation::gemm_rs_epilogue,
+        Operation::gemm_ar, Operation::gemm_ar_epilogue, Operation::gemm_ar_one_shot}) {
     GroupProblem problem{operation, 4, 3, 1'003, 776, 200};
     problem.slot_padding = 24;
     Group group(problem, 41);
@@ -246,8 +249,38 @@ TEST_F(Fused, AFlagBeforeItsDataIsCaught) {
   }
 }
 
-TEST_F(Fused, AStarvedFlagIsReportedAndTheProcessGoesOn) {
-  const GroupProblem problem{Operation::gemm_rs, 2, 2, 260, 264, 136};
+TEST_F(Fused, SumsOfTheEpilogueAreTheSameBitsInEveryRoundAndOrder) {
+  for (const Operation operation : {Operation::gemm_rs_epilogue, Operation::gemm_ar_epilogue})
+    for (const int chunks : {1, 2, 4}) {
+      GroupProblem problem{operation, 4, chunks, 4 * 512, 776, 328};
+      problem.options.tile = tile_named("128x144_c2x1_turns");
+      Group group(problem, 47);
+      std::vector<std::uint16_t> first;
+      Signal sequence = 0;
+      for (const auto& order : {std::vector{0, 1, 2, 3}, std::vector{3, 1, 0, 2}}) {
+        sequence += 2;  // the same operands
+        group.poison();
+        group.launch(sequence - 1, order);
+        group.launch(sequence, order);
+        group.finish();
+        EXPECT_LT(group.difference(sequence), kSumsTolerance) << text(problem);
+        const std::vector<std::uint16_t> bits = group.result(1);
+        if (first.empty()) first = bits;
+        EXPECT_TRUE(first == bits) << text(problem);
+      }
+    }
+}
+
+TEST_F(Fused, SumsOfTheEpilogueNeedTheirOwnRowsLast) {
+  GroupProblem problem{Operation::gemm_rs_epilogue, 2, 2, 1'024, 264, 136};
+  problem.owners_in_turns = true;
+  EXPECT_THROW(Group(problem, 48), std::invalid_argument);
+}
+
+class StarvedSum : public Fused, public testing::WithParamInterface<Operation> {};
+
+TEST_P(StarvedSum, IsReportedAndTheProcessGoesOn) {
+  const GroupProblem problem{GetParam(), 2, 2, 260, 264, 136};
   Group group(problem, 38);
   for (int rank = 0; rank < 2; ++rank)
     group.alter(rank, [](Options& options) { options.wait_budget_ns = 200'000'000; });
@@ -260,7 +293,8 @@ TEST_F(Fused, AStarvedFlagIsReportedAndTheProcessGoesOn) {
   EXPECT_EQ(error->kind, WaitKind::partial);
   EXPECT_EQ(error->rank, 0);
   EXPECT_EQ(error->source, 1);
-  EXPECT_EQ(error->chunk, 0);
+  // A pass adds one chunk after another; tiles of both wait.
+  EXPECT_LT(error->chunk, GetParam() == Operation::gemm_rs ? 1 : 2);
   EXPECT_EQ(error->expected, 1u);
   EXPECT_EQ(error->seen, 0u);
   EXPECT_NE(error->text().find("rank 0, CTA"), std::string::npos) << error->text();
@@ -268,6 +302,10 @@ TEST_F(Fused, AStarvedFlagIsReportedAndTheProcessGoesOn) {
   EXPECT_FALSE(group.workspace(0).error().has_value());
   expect_group_right(group, problem, 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(Fused, StarvedSum,
+                         testing::Values(Operation::gemm_rs, Operation::gemm_rs_epilogue),
+                         [](const auto& param) { return std::string(test::name(param.param)); });
 
 TEST_F(Fused, AStarvedGatherIsReportedWithItsChunk) {
   GroupProblem problem{Operation::ag_gemm, 2, 2, 260, 264, 136};

@@ -18,9 +18,9 @@ std::size_t size(int a, int b) {
 }  // namespace
 
 const char* name(Operation operation) {
-  constexpr const char* kNames[] = {"ag_gemm",          "ag_gemm_far", "gemm_rs",
-                                    "gemm_rs_apart",    "gemm_rs_add", "gemm_ar",
-                                    "gemm_ar_one_shot", "gemm_a2a"};
+  constexpr const char* kNames[] = {
+      "ag_gemm",          "ag_gemm_far", "gemm_rs",          "gemm_rs_apart",    "gemm_rs_add",
+      "gemm_rs_epilogue", "gemm_ar",     "gemm_ar_epilogue", "gemm_ar_one_shot", "gemm_a2a"};
   return kNames[static_cast<int>(operation)];
 }
 
@@ -168,7 +168,9 @@ void Group::plan(int r, int parity) {
   scatter.chunks_per_shard = chunks;
   scatter.owners_in_turns = p.owners_in_turns;
   reduce.ctas = shot.ctas = p.communication_ctas;
-  reduce.out = p.operation == Operation::gemm_ar ? row_of(me, r) : Matrix{me.out.data(), p.n};
+  const bool shared =
+      p.operation == Operation::gemm_ar || p.operation == Operation::gemm_ar_epilogue;
+  reduce.out = shared ? row_of(me, r) : Matrix{me.out.data(), p.n};
   shot.out = {me.out.data(), p.n};
   for (int s = 0; s < p.ranks; ++s) {
     Rank& peer = *ranks_[static_cast<std::size_t>(s)];
@@ -206,6 +208,15 @@ void Group::plan(int r, int parity) {
       me.plans[parity].push_back(plan_gemm_rs(product, scatter, reduce, me.options, me.workspace));
       break;
     }
+    case Operation::gemm_rs_epilogue:
+      reduce.adding = Adding::epilogue;
+      reduce.ctas = 0;
+      me.plans[parity].push_back(plan_gemm_rs(product, scatter, reduce, me.options, me.workspace));
+      break;
+    case Operation::gemm_ar_epilogue:
+      reduce.adding = Adding::epilogue;
+      reduce.ctas = 0;
+      [[fallthrough]];
     case Operation::gemm_ar:
       me.plans[parity].push_back(
           plan_gemm_ar(product, scatter, reduce, share, me.options, me.workspace));
@@ -256,6 +267,7 @@ double Group::difference(Signal sequence) const {
       case Operation::gemm_rs:
       case Operation::gemm_rs_apart:
       case Operation::gemm_rs_add:
+      case Operation::gemm_rs_epilogue:
         note(rank.reference[parity], rank.out.data(), own.begin, own.count());
         break;
       case Operation::gemm_a2a:
@@ -267,12 +279,20 @@ double Group::difference(Signal sequence) const {
       case Operation::ag_gemm:
       case Operation::ag_gemm_far:
       case Operation::gemm_ar:
+      case Operation::gemm_ar_epilogue:
       case Operation::gemm_ar_one_shot:
         note(rank.reference[parity], rank.out.data(), 0, p.m);
         break;
     }
   }
   return worst;
+}
+
+std::vector<std::uint16_t> Group::result(int rank) const {
+  const Bf16& out = ranks_[static_cast<std::size_t>(rank)]->out;
+  std::vector<std::uint16_t> bits(out.count());
+  WEFT_CUDA(cudaMemcpy(bits.data(), out.data(), 2 * bits.size(), cudaMemcpyDeviceToHost));
+  return bits;
 }
 
 Workspace& Group::workspace(int rank) {

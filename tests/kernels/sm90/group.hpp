@@ -20,7 +20,9 @@ enum class Operation {
   gemm_rs,
   gemm_rs_apart,
   gemm_rs_add,
+  gemm_rs_epilogue,  ///< sums in the epilogue of the own tiles
   gemm_ar,
+  gemm_ar_epilogue,
   gemm_ar_one_shot,
   gemm_a2a
 };
@@ -71,6 +73,8 @@ class Group {
   /// Returns the largest relative difference of any rank's result from what launch(sequence) should
   /// have left, NaN if anything was not written.
   double difference(Signal sequence) const;
+  /// Returns the bits of all that a rank's result may hold.
+  std::vector<std::uint16_t> result(int rank) const;
   /// Returns a rank's workspace, stream or flags.
   Workspace& workspace(int rank);
   cudaStream_t stream(int rank) const;
