@@ -46,8 +46,8 @@ BringUp plan_bring_up(const MachineView& machine) {
   if (plan.ranks.empty())
     plan.suites = {"virtual"};
   else
-    plan.suites = {"peer-primitives", "peer-collectives", "peer-boundary", "peer-decision",
-                   "peer-interference"};
+    plan.suites = {"peer-primitives", "peer-waits",    "peer-collectives",
+                   "peer-boundary",   "peer-decision", "peer-interference"};
   if (!plan.ranks.empty() && machine.nccl_windows) plan.suites.emplace_back("peer-windows");
   if (plan.ranks.empty() && machine.nccl_processes)
     plan.suites.insert(plan.suites.end(), {"nccl-processes", "nccl-beside"});

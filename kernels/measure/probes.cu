@@ -46,6 +46,16 @@ __global__ void ping_pong_side_kernel(Signal* mine, Signal* theirs, bool starts,
   play(mine, theirs, starts, base, rounds, elapsed_ns);
 }
 
+__global__ void watch_kernel(Stamp* stamp, Signal* posted, Signal value, std::uint64_t hold_ns,
+                             const Signal* seen, Signal awaited) {
+  const std::uint64_t begin = device::now_ns();
+  std::uint64_t start = begin;
+  while (start - begin < hold_ns) start = device::now_ns();
+  if (posted != nullptr) device::store_release(posted, value);
+  const bool ok = seen == nullptr || reach(seen, awaited);
+  if (stamp != nullptr) *stamp = {start, ok ? device::now_ns() : 0};
+}
+
 __global__ void clock_kernel(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns) {
   const std::uint64_t start = device::now_ns();
   const long long first = clock64();
@@ -70,6 +80,12 @@ void launch_ping_pong(Signal* flags, Signal base, int rounds, std::uint64_t* ela
 
 void launch_clock_probe(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns, cudaStream_t stream) {
   clock_kernel<<<1, 1, 0, stream>>>(cycles_and_ns, hold_ns);
+  WEFT_CUDA(cudaGetLastError());
+}
+
+void launch_watch(Stamp* stamp, Signal* posted, Signal value, std::uint64_t hold_ns,
+                  const Signal* seen, Signal awaited, cudaStream_t stream) {
+  watch_kernel<<<1, 1, 0, stream>>>(stamp, posted, value, hold_ns, seen, awaited);
   WEFT_CUDA(cudaGetLastError());
 }
 

@@ -33,4 +33,9 @@ void launch_clock_probe(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns, cud
 void launch_ping_pong_side(Signal* mine, Signal* theirs, bool starts, Signal base, int rounds,
                            std::uint64_t* elapsed_ns, cudaStream_t stream);
 
+/// Holds for `hold_ns`, stamps that moment as its start and posts `posted` (where it is not null); then spins until
+/// `seen` (where it is not null) has reached `awaited`, and stamps that as its end, zero where a second passed.
+void launch_watch(Stamp* stamp, Signal* posted, Signal value, std::uint64_t hold_ns,
+                  const Signal* seen, Signal awaited, cudaStream_t stream);
+
 }  // namespace weft::kernels

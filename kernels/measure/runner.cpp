@@ -11,6 +11,7 @@
 #include "kernels/measure/beside.hpp"
 #include "kernels/measure/collective_case.hpp"
 #include "kernels/measure/primitives.hpp"
+#include "kernels/measure/waits.hpp"
 #include "kernels/memory/check.hpp"
 #include "kernels/shapes/table.hpp"
 
@@ -183,8 +184,8 @@ void Runner::run_single(Stage& stage, const Job& job, JobResult& result) {
       result.samples.push_back(sample_of(what, times));
       result.samples.back().check = check;
     } else {
-      result.samples.push_back(
-          sample_of(what, run_primitive(stage, what, job.warm_up, job.repetitions)));
+      const auto run = job.kind == "waits" ? run_wait : run_primitive;
+      result.samples.push_back(sample_of(what, run(stage, what, job.warm_up, job.repetitions)));
     }
   }
 }

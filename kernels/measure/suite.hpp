@@ -41,7 +41,7 @@ std::vector<ModelBoundary> boundaries_of(const ModelShape& model, int tp);
 /// What a suite asks for; an empty list asks for nothing.
 struct Suite {
   std::string name;
-  std::string kind;  ///< primitives, gemm, interference, boundary, decision or collectives
+  std::string kind;  ///< primitives, waits, gemm, interference, boundary, decision or collectives
   std::string doc;
   int priority = 0;  ///< lower runs first
   int repetitions = 20;

@@ -137,6 +137,32 @@ std::vector<Case> primitive_cases(const Suite& suite) {
   return cases;
 }
 
+std::vector<Case> wait_cases(const Suite& suite) {
+  std::vector<Case> cases;
+  const auto add = [&](const char* operation, const char* variant, const char* transport) {
+    cases.push_back(named(suite, operation, variant));
+    cases.back().transport = transport;
+  };
+  for (const char* transport : {"sm", "copy_engine"}) {
+    for (const char* variant : {"none", "write", "written", "there", "late", "late_written"})
+      add("stream_wait", variant, transport);
+    for (const char* variant : {"there", "late"}) add("event_wait", variant, transport);
+  }
+  for (const char* variant : {"chain", "written", "awaited"})
+    for (const char* direction : {"to_device", "to_host"})
+      for (const std::int64_t bytes : suite.sizes_bytes) {
+        add("copy", variant, "copy_engine");
+        cases.back().direction = direction;
+        cases.back().bytes = bytes;
+      }
+  for (Case& what : cases) {
+    if (suite.backends.empty()) continue;
+    what.backend = suite.backends.front();
+    what.ranks = 2;
+  }
+  return cases;
+}
+
 std::vector<Case> collective_cases(const Suite& suite) {
   std::vector<Case> cases;
   for (const std::string& backend : suite.backends)

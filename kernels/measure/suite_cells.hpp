@@ -10,6 +10,8 @@ namespace weft::kernels {
 
 /// Launches, hops, flags, copies and sums, one mechanism each.
 std::vector<calibration::Case> primitive_cases(const Suite& suite);
+/// Waits of streams for flags and events that are there or late, and copies between them.
+std::vector<calibration::Case> wait_cases(const Suite& suite);
 /// Collectives alone, by bytes, CTAs and copy engine.
 std::vector<calibration::Case> collective_cases(const Suite& suite);
 /// A product alone and beside each kind of traffic.

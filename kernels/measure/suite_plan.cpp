@@ -216,6 +216,10 @@ std::vector<Job> plan_jobs(const Suite& suite) {
     for (Case& what : primitive_cases(suite)) jobs.push_back(job_of(suite, {std::move(what)}));
     return jobs;
   }
+  if (suite.kind == "waits") {
+    for (Case& what : wait_cases(suite)) jobs.push_back(job_of(suite, {std::move(what)}));
+    return jobs;
+  }
   if (suite.kind == "collectives") {
     for (Case& what : collective_cases(suite)) jobs.push_back(job_of(suite, {std::move(what)}));
     return jobs;

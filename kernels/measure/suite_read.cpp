@@ -58,7 +58,7 @@ Suite load_suite(const std::filesystem::path& file) {
   Suite suite;
   suite.name = file.stem().string();
   suite.kind = root.required<std::string>(
-      {"kind", "primitives, gemm, interference, boundary, decision or collectives"});
+      {"kind", "primitives, waits, gemm, interference, boundary, decision or collectives"});
   suite.doc = root.required<std::string>({"doc", "what question the suite answers"});
   suite.priority = root.defaulted<int>({"priority", "lower runs first"}, 0);
   suite.repetitions =

@@ -23,7 +23,8 @@ constexpr const char* kSuites[] = {
     "primitives",       "gemm",           "gemm-sms",      "gemm-sustained",  "interference",
     "boundary",         "decision",       "virtual",       "collectives",     "peer-boundary",
     "peer-collectives", "shared",         "peer-decision", "peer-primitives", "peer-interference",
-    "clusters",         "nccl-processes", "nccl-beside",   "peer-windows"};
+    "clusters",         "nccl-processes", "nccl-beside",   "peer-windows",    "waits",
+    "peer-waits"};
 
 Suite suite(const std::string& name) {
   return load_suite("configs/suites/" + name + ".json");

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything is stamped by rank 0's device, so that one clock says both ends:
+//
+//   lead      a kernel of rank 0 that holds for a random time; then it posts the flag, or its stream writes it, or it ends
+//   waiter    none, or a stream that waits for it; late: another stream, of rank 1 where that runs
+//   follower  what comes next on that stream: a kernel that posts an answer, or a copy that carries it
+//   watcher   a kernel of rank 0 that sees the answer
+#include "kernels/measure/waits.hpp"
+
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/measure/fork.hpp"
+#include "kernels/measure/probes.hpp"
+#include "kernels/memory/check.hpp"
+
+namespace weft::kernels {
+namespace {
+
+using calibration::Case;
+
+/// All streams have come to their waits long before; the spread is several times what a device looks again after.
+constexpr std::uint64_t kLeastHoldNs = 50'000;
+constexpr std::uint64_t kMostHoldNs = 130'000;
+constexpr int kChain = 8;
+
+class Waiting {
+ public:
+  Waiting(Stage& stage, const Case& what)
+      : stage_(stage),
+        memory_(stage.memory()),
+        joints_(stage),
+        what_(what),
+        late_(what.variant.starts_with("late")),
+        event_(what.operation == "event_wait"),
+        peer_(stage.running().size() > 1 ? 1 : 0) {
+    flag_ = stage.flags(late_ ? peer_ : 0, 16);
+    answer_ = stage.flags(0, 16);
+    carried_ = stage.shared_scratch(64);
+    stamps_ = reinterpret_cast<Stamp*>(stage.scratch(0, 2 * sizeof(Stamp)));
+  }
+
+  void enqueue(cudaStream_t lead) {
+    const Signal value = stage_.next_sequence();
+    const int rank = late_ ? peer_ : 0;
+    cudaStream_t waiter = late_ ? memory_.stream(peer_, StreamRole::communication) : lead;
+    cudaStream_t watcher = memory_.stream(0, StreamRole::copy);
+    joints_.fork(lead);
+    memory_.enter(rank);
+    auto* word = reinterpret_cast<Signal*>(carried_.at.at(1));
+    memory_.post(word, value, waiter);
+    cudaEvent_t early = nullptr;
+    if (event_ && !late_) {
+      cudaStream_t other = memory_.stream(peer_, StreamRole::communication);
+      memory_.enter(peer_);
+      launch_stamp(nullptr, 0, 1, other);
+      early = joints_.record(peer_, other);
+    }
+    memory_.enter(0);
+    if (!event_ && what_.variant == "there") memory_.post(flag_, value, lead);
+    launch_watch(stamps_ + 1, nullptr, 0, 0, answer_, value, watcher);
+    Signal* posted = what_.operation == "stream_wait" && what_.variant == "late" ? flag_ : nullptr;
+    launch_watch(stamps_, posted, value, hold_(random_), nullptr, 0, lead);
+    if (what_.variant == "late_written") memory_.post(flag_, value, lead);
+    memory_.enter(rank);
+    wait(value, lead, waiter, early);
+    memory_.enter(rank);
+    if (what_.transport == "copy_engine")
+      memory_.copy(answer_, 0, word, 1, sizeof(Signal), waiter);
+    else
+      launch_watch(nullptr, answer_, value, 0, nullptr, 0, waiter);
+    joints_.merge(lead);
+    memory_.enter(0);
+  }
+
+  std::int64_t elapsed_ns() const {
+    Stamp seen[2];
+    WEFT_CUDA(cudaMemcpy(seen, stamps_, sizeof seen, cudaMemcpyDefault));
+    if (seen[1].end_ns == 0) throw std::runtime_error("an answer did not come within a second");
+    return static_cast<std::int64_t>(seen[1].end_ns) - static_cast<std::int64_t>(seen[0].start_ns);
+  }
+
+ private:
+  void wait(Signal value, cudaStream_t lead, cudaStream_t waiter, cudaEvent_t early) {
+    const std::string& how = what_.variant;
+    if (event_ && late_) return joints_.join(0, lead, peer_, waiter);
+    if (event_) return WEFT_CUDA(cudaStreamWaitEvent(waiter, early));
+    if (how == "write" || how == "written") memory_.post(flag_, value, waiter);
+    if (how == "there" || how == "written" || late_) memory_.wait(flag_, value, waiter);
+  }
+
+  Stage& stage_;
+  SymmetricMemory& memory_;
+  Joints joints_;
+  const Case& what_;
+  bool late_ = false;
+  bool event_ = false;
+  int peer_ = 0;  ///< who waits for what is late, and records what is early
+  Signal* flag_ = nullptr;
+  Signal* answer_ = nullptr;
+  Region carried_;
+  Stamp* stamps_ = nullptr;
+  std::mt19937_64 random_{1};
+  std::uniform_int_distribution<std::uint64_t> hold_{kLeastHoldNs, kMostHoldNs};
+};
+
+/// Copies one after the other, each followed by a stream's write of a flag or behind a wait for one that is there.
+Times copies(Stage& stage, const Case& what, int warm_up, int repetitions) {
+  SymmetricMemory& memory = stage.memory();
+  Signal* flag = stage.flags(0, 16);
+  const bool in = what.direction == "to_device";
+  const std::int64_t bytes = *what.bytes;
+  std::byte* near = stage.scratch(0, bytes);
+  std::byte* far = stage.shared_scratch(bytes).at.at(1);
+  Times times = stage.timer().measure(
+      [&](int, cudaStream_t stream) {
+        const Signal value = stage.next_sequence();
+        if (what.variant == "awaited") memory.post(flag, value, stream);
+        for (int i = 0; i < kChain; ++i) {
+          if (what.variant == "awaited") memory.wait(flag, value, stream);
+          memory.copy(in ? near : far, in ? 0 : 1, in ? far : near, in ? 1 : 0,
+                      static_cast<std::size_t>(bytes), stream);
+          if (what.variant == "written") memory.post(flag, stage.next_sequence(), stream);
+        }
+      },
+      warm_up, repetitions);
+  for (Duration& time : times.each) time = Duration::from_ps(time.ps() / kChain);
+  return times;
+}
+
+}  // namespace
+
+Times run_wait(Stage& stage, const Case& what, int warm_up, int repetitions) {
+  if (what.operation == "copy") return copies(stage, what, warm_up, repetitions);
+  if (what.operation != "stream_wait" && what.operation != "event_wait")
+    throw std::invalid_argument("no wait " + what.operation);
+  Waiting waiting(stage, what);
+  const Enqueue work = [&waiting](int, cudaStream_t stream) { waiting.enqueue(stream); };
+  stage.timer().once(work);
+  Times frame;
+  std::vector<Duration> each;
+  for (int i = 0; i < warm_up + repetitions; ++i) {
+    frame = stage.timer().measure(work, 0, 1);
+    if (i >= warm_up) each.push_back(Duration::from_ps(waiting.elapsed_ns() * 1000));
+  }
+  Times times;
+  times.each = std::move(each);
+  times.began_ns.assign(times.each.size(), frame.began_ns.front());
+  times.ended_ns.assign(times.each.size(), frame.ended_ns.back());
+  return times;
+}
+
+}  // namespace weft::kernels
