@@ -147,7 +147,12 @@ std::vector<Case> wait_cases(const Suite& suite) {
     for (const char* variant : {"none", "write", "written", "there", "late", "late_written"})
       add("stream_wait", variant, transport);
     for (const char* variant : {"there", "late"}) add("event_wait", variant, transport);
+    // Inside one device, in a process of several.
+    if (!suite.backends.empty())
+      for (const char* operation : {"stream_wait", "event_wait"})
+        add(operation, "late_here", transport);
   }
+  for (const char* operation : {"stream_wait", "event_wait"}) add(operation, "late_alone", "sm");
   for (const char* variant : {"chain", "written", "awaited"})
     for (const char* direction : {"to_device", "to_host"})
       for (const std::int64_t bytes : suite.sizes_bytes) {

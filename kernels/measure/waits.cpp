@@ -4,7 +4,7 @@
 //   lead      a kernel of rank 0 that holds for a random time; then it posts the flag, or its stream writes it, or it ends
 //   waiter    none, or a stream that waits for it; late: another stream, of rank 1 where that runs
 //   follower  what comes next on that stream: a kernel that posts an answer, or a copy that carries it
-//   watcher   a kernel of rank 0 that sees the answer
+//   watcher   a kernel of rank 0 that sees the answer; none in late_alone, whose follower stamps its own start
 #include "kernels/measure/waits.hpp"
 
 #include <random>
@@ -35,7 +35,8 @@ class Waiting {
         what_(what),
         late_(what.variant.starts_with("late")),
         event_(what.operation == "event_wait"),
-        peer_(stage.running().size() > 1 ? 1 : 0) {
+        alone_(what.variant == "late_alone"),
+        peer_(stage.running().size() > 1 && what.variant != "late_here" && !alone_ ? 1 : 0) {
     flag_ = stage.flags(late_ ? peer_ : 0, 16);
     answer_ = stage.flags(0, 16);
     carried_ = stage.shared_scratch(64);
@@ -60,17 +61,18 @@ class Waiting {
     }
     memory_.enter(0);
     if (!event_ && what_.variant == "there") memory_.post(flag_, value, lead);
-    launch_watch(stamps_ + 1, nullptr, 0, 0, answer_, value, watcher);
-    Signal* posted = what_.operation == "stream_wait" && what_.variant == "late" ? flag_ : nullptr;
+    if (!alone_) launch_watch(stamps_ + 1, nullptr, 0, 0, answer_, value, watcher);
+    const bool written = what_.variant == "late_written";
+    Signal* posted = !event_ && late_ && !written ? flag_ : nullptr;
     launch_watch(stamps_, posted, value, hold_(random_), nullptr, 0, lead);
-    if (what_.variant == "late_written") memory_.post(flag_, value, lead);
+    if (written) memory_.post(flag_, value, lead);
     memory_.enter(rank);
     wait(value, lead, waiter, early);
     memory_.enter(rank);
     if (what_.transport == "copy_engine")
       memory_.copy(answer_, 0, word, 1, sizeof(Signal), waiter);
     else
-      launch_watch(nullptr, answer_, value, 0, nullptr, 0, waiter);
+      launch_watch(alone_ ? stamps_ + 1 : nullptr, answer_, value, 0, nullptr, 0, waiter);
     joints_.merge(lead);
     memory_.enter(0);
   }
@@ -97,7 +99,8 @@ class Waiting {
   const Case& what_;
   bool late_ = false;
   bool event_ = false;
-  int peer_ = 0;  ///< who waits for what is late, and records what is early
+  bool alone_ = false;  ///< nobody watches: the follower, on the same device, stamps its own start
+  int peer_ = 0;        ///< who waits for what is late, and records what is early
   Signal* flag_ = nullptr;
   Signal* answer_ = nullptr;
   Region carried_;
