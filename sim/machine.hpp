@@ -193,6 +193,8 @@ struct ControlLatency {
   Duration signal_host{};
   Duration stream_write{};  ///< a stream's write of a signal
   Duration stream_wait{};   ///< from a signal to what follows a stream's wait for it
+  /// How often a stream that did not find its signal looks again.
+  Duration stream_poll{};
   Duration
       launch_jitter{};  ///< two ready times closer than this may go either way; at most `launch`
   friend bool operator==(const ControlLatency&, const ControlLatency&) = default;

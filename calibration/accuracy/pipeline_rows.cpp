@@ -117,7 +117,7 @@ void add_ablation(ErrorRows& rows, const std::string& backend, std::string name,
 
 // What the mechanisms of ranks that share a device, or that one process drives, are worth.
 void add_shared_ablations(ErrorRows& rows) {
-  Without memory, order, process, launch, events;
+  Without memory, order, process, launch, events, once;
   memory.effects.hbm_share = false;
   order.tile_order = true;
   process.one_process = true;
@@ -126,6 +126,7 @@ void add_shared_ablations(ErrorRows& rows) {
   };
   // Neither waiting for one nor having none to wait for.
   events.strip = [](model::Profile& profile) { profile.control.event_hop.value = Duration(); };
+  once.strip = [](model::Profile& profile) { profile.control.stream_poll.reset(); };
   const std::string shared = "virtual ranks, 2..8", peers = "all over NVLink";
   add_ablation(rows, "peer_gpus", peers, {});
   for (const auto& [backend, name] :
@@ -136,6 +137,7 @@ void add_shared_ablations(ErrorRows& rows) {
     add_ablation(rows, backend, name + ", without what tiles in the order of chunks read", order);
   }
   add_ablation(rows, "virtual_ranks", shared + ", without sharing of memory", memory);
+  add_ablation(rows, "peer_gpus", peers + ", without waits that look again", once);
 }
 
 // What each mechanism is worth over the host link.
@@ -175,6 +177,8 @@ void add_ablations(ErrorRows& rows) {
        }});
   add(", without a stream's wait for flags",
       {{}, [](model::Profile& profile) { profile.control.stream_wait.value = Duration(); }});
+  add(", without waits that look again",
+      {{}, [](model::Profile& profile) { profile.control.stream_poll.reset(); }});
   add(", without the store behind a tile's flag",
       {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});
   add(", without the answer of the power controller", {{}, [](model::Profile& profile) {

@@ -24,6 +24,8 @@ using Rows = std::vector<Observation>;
 
 constexpr const char* kHostSuite = "primitives";
 constexpr const char* kPeerSuite = "peer-primitives";
+/// Of what another GPU posts or records: what happens on a device itself wakes its waits at other times, too.
+constexpr const char* kWaitSuite = "peer-waits";
 
 Rows where(const Rows& all, const std::string& suite,
            const std::function<bool(const Case&)>& wanted) {
@@ -44,6 +46,22 @@ std::optional<Duration> typical(const Rows& all, const std::string& suite,
   }
   if (times.empty()) return std::nullopt;
   return median(times);
+}
+
+/// A stream that did not find what it waits for, and looks again after a fixed time, goes on anywhere between at once and
+/// that time later: nine tenths of it lie between the 5th and the 95th percentile.
+std::optional<Duration> time_between_looks(const Rows& all) {
+  std::vector<Duration> periods;
+  for (const Observation& seen :
+       where(all, kWaitSuite, [](const Case& what) { return what.variant == "late"; })) {
+    std::vector<double> times;
+    for (const Duration time : seen.sample->times) times.push_back(static_cast<double>(time.ps()));
+    std::sort(times.begin(), times.end());
+    const double spread = quantile(times, 0.95) - quantile(times, 0.05);
+    periods.push_back(Duration::from_ps(std::llround(spread / 0.9)));
+  }
+  if (periods.empty()) return std::nullopt;
+  return median(periods);
 }
 
 /// Where a path's copies are measured. Between GPUs the peer stands where the host does.
@@ -136,6 +154,10 @@ void fit_control(model::ControlCosts& control, const Rows& all, const std::strin
   if (const auto hop = typical(all, kHostSuite, "event_hop")) control.event_hop = {*hop, measured};
   if (const auto flag = typical(all, kPeerSuite, "peer_flag"))
     control.signal_peer = {*flag, measured};
+  if (const auto period = time_between_looks(all)) {
+    control.stream_poll = {
+        *period, {SourceKind::measured, reference + ", waits for another GPU that come first"}};
+  }
   std::vector<double> apart;
   for (const Observation& seen :
        where(all, kHostSuite, [](const Case& what) { return what.operation == "launch_race"; })) {

@@ -2,6 +2,7 @@
 // Flags, launch jitter, copy-engine and SM-copy constants from the primitives suite.
 //
 //   flag                       one way of a ping-pong between SMs, or between GPUs
+//   looks                      nine tenths of a period from the 5th to the 95th percentile of waits that come first
 //   jitter                     95th percentile of how far two kernels that one event releases start apart
 //   copy                       start + bytes / rate, alone, duplex and in pairs
 //   n CTAs                     bytes / min(n * per CTA, cap)

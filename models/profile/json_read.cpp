@@ -88,6 +88,9 @@ ControlCosts read_control(StrictObject& object) {
   control.stream_write_peers = object.optional<Sourced<Duration>>(
       {"stream_write_peers", "a stream's write of a signal behind a copy that came from a peer"},
       at_least(Duration()));
+  control.stream_poll = object.optional<Sourced<Duration>>(
+      {"stream_poll", "how often a stream looks again for a signal that it did not find"},
+      at_least(Duration()));
   control.tile_flag = object.optional<Sourced<Duration>>(
       {"tile_flag", "of a tile whose flag follows its store, over one whose store is hidden"},
       at_least(Duration()));

@@ -55,6 +55,7 @@ Value write_control(const ControlCosts& control) {
     value.set("stream_wait_peers", to_value(*control.stream_wait_peers));
   if (control.stream_write_peers)
     value.set("stream_write_peers", to_value(*control.stream_write_peers));
+  if (control.stream_poll) value.set("stream_poll", to_value(*control.stream_poll));
   if (control.tile_flag) value.set("tile_flag", to_value(*control.tile_flag));
   return value;
 }

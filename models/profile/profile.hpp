@@ -69,6 +69,8 @@ struct ControlCosts {
   Sourced<Duration> launch_jitter;  ///< ready times closer than this may go either way
   /// The same wait on ranks whose bytes go straight between devices: flags come from where the host's link is idle.
   std::optional<Sourced<Duration>> stream_wait_peers = {};
+  /// How often a stream that waits looks again for a signal that it did not find.
+  std::optional<Sourced<Duration>> stream_poll = {};
   /// The same write behind a copy that came from a peer: it waits until that is seen.
   std::optional<Sourced<Duration>> stream_write_peers = {};
   /// What a tile whose flag follows its store takes longer than one whose store is hidden behind the next.

@@ -236,6 +236,7 @@ bool Simulation::pass_signal(std::uint32_t queue, std::uint32_t index) {
     return true;
   }
   QueueState& state = queues_[queue];
+  state.late = true;
   if (state.wait == QueueState::Wait::nothing) {
     state.wait = QueueState::Wait::view;
     view.waiters.push_back({.kind = Waiter::Kind::queue, .of = queue, .at_least = least});
@@ -314,8 +315,14 @@ void Simulation::start_memory_op(std::uint32_t index, std::uint32_t queue) {
   }
   begin_on_stream(command);
   const ControlLatency& control = machine_.control;
-  const Duration cost = command.op == Op::post ? control.stream_write : control.stream_wait;
-  after(sync(cost), index, 0, {.what = What::memory_op_end, .of = slot});
+  // A stream that did not find its signal looks again at times that have nothing to do with the post: half a
+  // period later in the mean.
+  const bool late = command.op != Op::post && queues_[queue].late;
+  queues_[queue].late = false;
+  const std::int64_t cost =
+      sync(command.op == Op::post ? control.stream_write : control.stream_wait) +
+      (late ? sync(control.stream_poll) / 2 : 0);
+  after(cost, index, 0, {.what = What::memory_op_end, .of = slot});
 }
 
 void Simulation::end_memory_op(std::uint32_t slot) {

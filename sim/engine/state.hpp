@@ -85,8 +85,7 @@ struct QueueState {
   std::uint32_t next_waiter = kNone;
   std::int64_t wake_at = -1;
   std::int64_t head_since = 0;
-  std::uint32_t reached = kNone;  ///< the command whose own wait has begun
-  std::int64_t reached_at = 0;
+  bool late = false;  ///< what its head waits for was not there when it looked first
 };
 
 /// A copy or a message in flight.

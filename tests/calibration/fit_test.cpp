@@ -319,6 +319,23 @@ TEST(PrimitiveFit, PeersAreASuiteOfTheirOwnThatOneGpuNeedNotHave) {
   EXPECT_EQ(gaps_of_peers(fit_primitives(profile, {}, "made up")), 0);
 }
 
+// Waits that come 3 to 11 us after what they wait for, evenly: it is looked for every 8 us.
+TEST(PrimitiveFit, TellsHowOftenAStreamLooksAgainByHowMuchLateWaitsVary) {
+  Measured measured;
+  Case late = primitive("stream_wait", "", "late");
+  late.suite = "peer-waits";
+  Sample& sample = measured.add(late, us(3));
+  sample.times.clear();
+  for (int i = 0; i <= 200; ++i) sample.times.push_back(us(3 + 8 * i / 200.0));
+  Case there = primitive("stream_wait", "", "there");
+  there.suite = "peer-waits";
+  measured.add(there, us(2));
+  model::Profile profile = truth();
+  static_cast<void>(fit_primitives(profile, measured.observations(), "made up"));
+  ASSERT_TRUE(profile.control.stream_poll.has_value());
+  EXPECT_NEAR(ratio(profile.control.stream_poll->value, us(8)), 1, 0.01);
+}
+
 TEST(FitSamples, KeepsWhatNothingWasMeasuredOfAndNamesTheSuites) {
   const model::Profile start = truth();
   const FittedProfile fit = fit_samples(start, {}, "nothing");

@@ -184,6 +184,29 @@ TEST(Edge, StreamMemoryOperation) {
   EXPECT_EQ(tape.command(2).end.since_start(), 200_ns + 700_ns + 2 * 400_ns);
 }
 
+// Who finds its signal pays for the wait alone. Who comes before it, by a moment or by 50 us, looks again every 8 us:
+// half of that later in the mean.
+TEST(Edge, StreamThatLooksAgain) {
+  Machine machine = with_costs();
+  machine.control.stream_poll = 8_us;
+  for (const Duration before : {1_us, 50_us}) {
+    ProgramBuilder b;
+    const SignalId flag = b.signal(MemoryId(0));
+    const StreamId writer = b.stream(RankId(0));
+    const StreamId waiter = b.stream(RankId(0));
+    b.thread(ProcessId(0))
+        .wait(waiter, flag, 1)
+        .host_delay(before)
+        .post(writer, {.signal = flag, .from = {}})
+        .wait(waiter, flag, 1);
+    lab::Tape tape;
+    lab::run(machine, b.finish(), tape);
+    const Duration seen = before + 200_ns + 700_ns;
+    EXPECT_EQ(tape.command(0).end.since_start(), seen + 400_ns + 4_us);
+    EXPECT_EQ(tape.command(3).end.since_start(), seen + 2 * 400_ns + 4_us);
+  }
+}
+
 // host_wait blocks the thread: what is behind it is issued when the event has reached the host.
 TEST(Edge, HostWait) {
   Machine machine = with_costs();

@@ -46,10 +46,10 @@ DrawnMachine::DrawnMachine(const Case& drawn, const Assembly& how, const std::ve
   machine_.name = "drawn";
   machine_.control = drawn.control;
   ControlLatency& control = machine_.control;
-  for (Duration* d :
-       {&control.launch, &control.kernel_drain, &control.event_hop, &control.signal_same_sm,
-        &control.signal_same_device, &control.signal_peer, &control.signal_host,
-        &control.stream_write, &control.stream_wait, &control.launch_jitter}) {
+  for (Duration* d : {&control.launch, &control.kernel_drain, &control.event_hop,
+                      &control.signal_same_sm, &control.signal_same_device, &control.signal_peer,
+                      &control.signal_host, &control.stream_write, &control.stream_wait,
+                      &control.stream_poll, &control.launch_jitter}) {
     *d = *d * how.time_scale;
   }
   make_switches();

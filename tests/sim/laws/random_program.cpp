@@ -151,6 +151,7 @@ class Drawing {
     case_.control.signal_host = short_time();
     case_.control.stream_write = short_time();
     case_.control.stream_wait = short_time();
+    case_.control.stream_poll = short_time();
     if (one_in(2)) {
       case_.control.launch_jitter = Duration::from_ps(between(0, case_.control.launch.ps()));
     }
