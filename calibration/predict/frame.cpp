@@ -17,9 +17,10 @@ constexpr double full_clock = 0.98;
 /// Fewer say nothing.
 constexpr std::size_t least_products = 5;
 
-std::string name_of_product(const Case& what) {
-  const Shape& s = *what.shape;
-  return fmt::format("{} {} {} {}", what.library, s.m, s.n, s.k);
+/// The same kernel: a library's best of many is another than the one that its boundaries run.
+std::string name_of_product(const Sample& sample) {
+  const Shape& s = *sample.what.shape;
+  return fmt::format("{} {} {} {} {}", sample.what.library, s.m, s.n, s.k, sample.kernel.name);
 }
 
 }  // namespace
@@ -33,15 +34,15 @@ Frames frames_of(const std::vector<Observation>& samples) {
   std::map<std::string, Duration> alone;
   for (const Observation& seen : samples) {
     const Case& what = seen.what();
-    if (what.suite != "gemm" || what.sms || !usable(seen)) continue;
-    const auto [at, fresh] = alone.try_emplace(name_of_product(what), seen.time());
+    if (what.suite != "gemm" || what.sms || what.variant == "counter" || !usable(seen)) continue;
+    const auto [at, fresh] = alone.try_emplace(name_of_product(*seen.sample), seen.time());
     if (!fresh) at->second = std::min(at->second, seen.time());
   }
   std::map<std::pair<std::string, std::string>, std::vector<Duration>> beyond;
   for (const Observation& seen : samples) {
     const Case& what = seen.what();
     if (what.figure != "A" || !usable(seen)) continue;
-    const auto found = alone.find(name_of_product(what));
+    const auto found = alone.find(name_of_product(*seen.sample));
     if (found != alone.end())
       beyond[{what.backend, what.library}].push_back(seen.time() - found->second);
   }
