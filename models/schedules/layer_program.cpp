@@ -144,6 +144,15 @@ bool LayerProgram::ends_with_launch(int rank, sim::StreamId stream) {
   return false;
 }
 
+Bytes LayerProgram::hbm_asked(int rank, const GemmCost& cost) const {
+  const Bandwidth rate = site_.built.machine.memories[memory(rank).value()].bandwidth;
+  const Duration wave = cost.tile_time();
+  if (rate == Bandwidth() || wave == Duration()) return cost.hbm_per_tile;
+  const Int128 of_wave = Int128{rate.bytes_per_second()} * wave.ps() / kPicosecondsPerSecond;
+  const Int128 share = of_wave / std::max<std::int64_t>(1, std::min(cost.tiles, cost.resident));
+  return share < cost.hbm_per_tile.count() ? Bytes::from(narrow(share)) : cost.hbm_per_tile;
+}
+
 sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call, bool follows) {
   const std::int64_t columns = call.columns > 0 ? call.columns : call.work->rank.n;
   const GemmKey key{follows,           rank,         call.rows,   columns,
@@ -165,10 +174,11 @@ sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call, bool fol
       .range(cost.tiles, cost.tile_time(), matrix_demand)
       .fluid(part_of(gemm_fluid(rank, *call.work, call.rows), columns, call.work->rank.n))
       .l2(cost.l2_per_tile)
-      .memory(memory(rank), cost.hbm_per_tile);
+      .memory(memory(rank), hbm_asked(rank, cost));
   if (cost.reduction > Duration()) {
-    // Parts of K are added up by all CTAs once the last is there.
-    kernel.range(cost.resident, cost.reduction, matrix_demand).fluid(Duration());
+    // Parts of K are added up by all CTAs at the same time, once the last is there.
+    kernel.range(std::min(cost.resident, cost.grid), cost.reduction, matrix_demand)
+        .fluid(Duration());
   }
   gemms_.emplace(key, kernel.id());
   return kernel.id();

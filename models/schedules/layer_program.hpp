@@ -113,6 +113,9 @@ class LayerProgram {
                              std::string>;
   using StreamKey = std::pair<int, std::string>;
 
+  /// What a product's tile asks of the rank's HBM: no more than a wave of them, alone, is given in its time, which is
+  /// the mean wave's; its price has counted all bytes, and at the rate of reads, which is above that of copies.
+  [[nodiscard]] Bytes hbm_asked(int rank, const GemmCost& cost) const;
   /// `follows`: it is launched behind another kernel of its stream.
   sim::KernelId gemm_kernel(int rank, const GemmCall& call, bool follows);
   /// Whether the last thing that the stream was given is a launch, or an event behind one.
