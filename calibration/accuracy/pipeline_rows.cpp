@@ -22,6 +22,7 @@ namespace {
 struct PipelineKind {
   std::string backend, library, schedule, transport;
   enum class Margin : std::uint8_t { any, some, none } margin = Margin::any;
+  std::string figure = "D";
 };
 
 /// What a prediction leaves out.
@@ -49,7 +50,7 @@ class PipelineRow final : public ErrorTableRow {
       return wanted.empty() || wanted == is;
     };
     const bool margin = what.margin.value_or(0) > 0;
-    return !seen.published && what.figure == "D" && !what.pass && what.shape &&
+    return !seen.published && what.figure == kind_.figure && !what.pass && what.shape &&
            fits(kind_.backend, what.backend) && fits(kind_.library, what.library) &&
            fits(kind_.schedule, what.schedule) && fits(kind_.transport, what.transport) &&
            (kind_.margin == PipelineKind::Margin::any ||
@@ -206,6 +207,25 @@ void add_ablations(ErrorRows& rows) {
        }});
 }
 
+// What the products of a chunked schedule take with nothing communicated: where pieces are thin the whole is off by
+// what they are.
+void add_products_of_chunks(ErrorRows& rows) {
+  const std::pair<const char*, const char*> links[] = {{"host_link", "over the host link"},
+                                                       {"peer_gpus", "over NVLink"},
+                                                       {"virtual_ranks", "of virtual ranks"}};
+  const std::pair<const char*, const char*> libraries[] = {{"weft", "our kernels"},
+                                                           {"cublaslt", "cuBLASLt"}};
+  for (const auto& [backend, link] : links)
+    for (const auto& [library, kernels] : libraries) {
+      ErrorClaim claim{
+          .name = fmt::format("products of chunks {}, {}", link, kernels), .median = {}, .p95 = {}};
+      claim.baseline = true;
+      rows.push_back(std::make_unique<PipelineRow>(
+          std::move(claim),
+          PipelineKind{backend, library, "chunked", "", PipelineKind::Margin::any, "A_s"}));
+    }
+}
+
 }  // namespace
 
 void add_pipeline_rows(ErrorRows& rows) {
@@ -238,6 +258,7 @@ void add_pipeline_rows(ErrorRows& rows) {
       {"peer_gpus", "weft", "device_flag", "", Margin::any});
   add_ablations(rows);
   add_shared_ablations(rows);
+  add_products_of_chunks(rows);
 }
 
 }  // namespace weft::calibration
