@@ -65,7 +65,7 @@ std::vector<FitParameter> around(const GemmConstants& g) {
   list[Term::own_epilogue] = {"own exposed epilogue", own.epilogue_exposed.value, 1e-3, 10};
   list[Term::latency] = {"load latency", microseconds(g.load_latency.value), 0.05, 10};
   list[Term::reduction] = {"split reduction", microseconds(g.split_reduction.value), 0.01, 30};
-  list[Term::overhang] = {"overhang step", microseconds(g.overhang_step.value), 1e-3, 10};
+  list[Term::overhang] = {"overhang row", microseconds(g.overhang_row.value), 1e-5, 0.1};
   list[Term::hbm] = {"HBM efficiency", g.hbm_efficiency.value, 0.2, 1};
   list[Term::l2] = {"L2 efficiency", g.l2_efficiency.value, 0.2, 2};
   list[Term::clock] = {"sustained clock", g.sustained_clock.value, 0.5, 1};
@@ -94,7 +94,7 @@ void set_product_constants(GemmConstants& g, std::span<const double> v) {
   g.own->epilogue_exposed.value = v[Term::own_epilogue];
   g.load_latency.value = from_microseconds(v[Term::latency]);
   g.split_reduction.value = from_microseconds(v[Term::reduction]);
-  g.overhang_step.value = from_microseconds(v[Term::overhang]);
+  g.overhang_row.value = from_microseconds(v[Term::overhang]);
   g.power_exponent.value = v[Term::exponent];
   g.hbm_efficiency.value = v[Term::hbm];
   g.l2_efficiency.value = v[Term::l2];
@@ -125,7 +125,7 @@ void set_product_sources(GemmConstants& g, const ProductFit& fit, const std::str
   g.own->epilogue_exposed.source = source(Term::own_epilogue);
   g.load_latency.source = source(Term::latency);
   g.split_reduction.source = source(Term::reduction);
-  g.overhang_step.source = source(Term::overhang);
+  g.overhang_row.source = source(Term::overhang);
   g.power_exponent.source = source(Term::exponent);
   g.hbm_efficiency.source = source(Term::hbm);
   g.l2_efficiency.source = source(Term::l2);

@@ -167,13 +167,20 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
                one.sms == budget.sms() && !one.rows.empty();
       });
   if (grid == profile.gemm->measured.end()) return std::nullopt;
+  // Rows are of products alone: those that follow others find another clock.
+  const auto after_others = [&](const PricedGemm& priced) {
+    if (!problem.follows_others) return 1.0;
+    GemmProblem alone = problem;
+    alone.follows_others = false;
+    return priced.time / GemmPricer(profile, alone, budget).price(priced.kernel, priced.split).time;
+  };
   const auto above =
       std::lower_bound(grid->rows.begin(), grid->rows.end(), problem.m,
                        [](const MeasuredProduct& row, std::int64_t m) { return row.m < m; });
   if (above != grid->rows.end() && above->m == problem.m) {
     const PricedGemm priced = pricer.price(kernel_of(*above, profile), above->split_k);
     if (priced.resident == 0) return std::nullopt;
-    return FromMeasured{pricer.stretched(priced, seconds_of(above->time)),
+    return FromMeasured{pricer.stretched(priced, seconds_of(above->time) * after_others(priced)),
                         "measured: " + describe(priced.kernel, priced.split)};
   }
   std::vector<const MeasuredProduct*> around;
@@ -189,6 +196,7 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
   for (const MeasuredProduct* row : around) {
     GemmProblem there = problem;
     there.m = row->m;
+    there.follows_others = false;
     const GemmTile kernel = kernel_of(*row, profile);
     const PricedGemm modelled = GemmPricer(profile, there, budget).price(kernel, row->split_k);
     if (modelled.resident == 0) return std::nullopt;

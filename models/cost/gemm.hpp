@@ -7,7 +7,7 @@
 //     L2      = ((tm/cn + tn/cm) tk bytes * CTAs + what HBM brings in) / L2 rate
 //     latency = load latency / stages
 //     HBM     = HBM bytes of the product / HBM rate / (waves * steps)
-//     L2 of our kernels + overhang * CTAs / SMs where they load rows beyond the edge
+//     L2 of our kernels + overhang_row * rows of the tile beyond the edge
 //   tile    = prologue + ceil(K / (tk split)) step + epilogue_exposed * output store at an SM's HBM share
 //   time    = start + waves * tile / clock + split-K reduction
 //   clock   = 1 - (1 - loaded) * (share of the time that the matrix units are busy)^exponent

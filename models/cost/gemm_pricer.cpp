@@ -111,6 +111,15 @@ std::int64_t GemmPricer::launched(std::int64_t cluster, std::int64_t resident) c
   return std::max(resident, budget_.sms() / cluster * cluster);
 }
 
+/// Rows of a tile that lie beyond the edge of X, in a mean turn of the CTA that has most of them: loads fill them with
+/// zeros row by row, which takes an SM as long however many others do the same.
+double GemmPricer::beyond_the_edge(const GemmTile& kernel, std::int64_t waves) const {
+  const std::int64_t rows = divide_up(problem_.m, kernel.tile_m);
+  const std::int64_t turns = divide_up(waves, rows);
+  return static_cast<double>((rows * kernel.tile_m - problem_.m) * turns) /
+         static_cast<double>(waves);
+}
+
 PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const auto& g = *profile_.gemm;
   const bool own = problem_.library == GemmLibrary::ours && g.own.has_value();
@@ -153,9 +162,8 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
       (multiply + seconds(g.step.value)) * (special != nullptr ? special->step : 1);
   // What comes from HBM is written into the L2 before it is read from there.
   const double through_l2 = l2_step * busy_ctas + p.hbm_bytes / rounds;
-  // Loads of rows beyond the edge are slow ones: the more SMs load, the more they hold each other up.
-  const bool hangs_over = own && rows * kernel.tile_m > problem_.m;
-  const double overhang = hangs_over ? seconds(g.overhang_step.value) * busy_ctas / sms : 0.0;
+  const double overhang =
+      own ? beyond_the_edge(kernel, p.waves) * seconds(g.overhang_row.value) : 0.0;
   const double loads = greatest_of_loads(
       traffic * through_l2 * sharers_ / l2_rate_ + overhang,
       seconds(g.load_latency.value) / static_cast<double>(std::max<std::int64_t>(1, kernel.stages)),

@@ -51,6 +51,7 @@ class GemmPricer {
   [[nodiscard]] std::int64_t launched(std::int64_t cluster, std::int64_t resident) const;
   /// How long `work`, which is its time at boost clock, takes at a load of the matrix units from 0 to 1.
   [[nodiscard]] double at_its_clock(double work, double load) const;
+  [[nodiscard]] double beyond_the_edge(const GemmTile& kernel, std::int64_t waves) const;
   [[nodiscard]] double hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const;
   [[nodiscard]] const KernelCorrection* correction(const GemmTile& kernel,
                                                    std::int64_t split) const;

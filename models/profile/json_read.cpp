@@ -204,8 +204,8 @@ GemmConstants read_gemm(StrictObject& object) {
       duration(object, {"load_latency", "of an operand stage; stages in flight share it"});
   gemm.split_reduction =
       duration(object, {"split_reduction", "of joining parts of K, beside their bytes"});
-  gemm.overhang_step = duration(
-      object, {"overhang_step", "of a K step's loads with rows beyond the edge, all SMs loading"});
+  gemm.overhang_row = duration(
+      object, {"overhang_row", "of a K step's load of one row of X beyond its edge, our kernels"});
   gemm.power_exponent =
       share(object, {"power_exponent", "how steeply the clock falls as more units are busy"}, 10);
   gemm.answer = object.optional_object(

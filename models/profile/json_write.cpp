@@ -107,7 +107,7 @@ Value write_gemm(const GemmConstants& gemm) {
                                {"epilogue_exposed", to_value(gemm.epilogue_exposed)},
                                {"load_latency", to_value(gemm.load_latency)},
                                {"split_reduction", to_value(gemm.split_reduction)},
-                               {"overhang_step", to_value(gemm.overhang_step)},
+                               {"overhang_row", to_value(gemm.overhang_row)},
                                {"hbm_efficiency", to_value(gemm.hbm_efficiency)},
                                {"l2_efficiency", to_value(gemm.l2_efficiency)},
                                {"sustained_clock", to_value(gemm.sustained_clock)},

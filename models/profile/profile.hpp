@@ -202,7 +202,7 @@ struct GemmConstants {
       epilogue_exposed;  ///< share of a tile's output store that the next tile does not hide
   Sourced<Duration> load_latency;     ///< of an operand stage; the stages in flight share it
   Sourced<Duration> split_reduction;  ///< of joining parts of K, beside their bytes
-  Sourced<Duration> overhang_step;    ///< of loading rows beyond the edge, a K step
+  Sourced<Duration> overhang_row;     ///< of loading one row beyond the edge, a K step
   Sourced<double> hbm_efficiency;
   Sourced<double> l2_efficiency;
   Sourced<double> sustained_clock;  ///< clock with the matrix units always busy, over boost clock

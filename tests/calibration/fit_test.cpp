@@ -63,7 +63,7 @@ model::Profile truth() {
   g.epilogue_exposed.value = 0.7;
   g.load_latency.value = Duration::from_ps(1'100'000);
   g.split_reduction.value = Duration::from_ps(1'500'000);
-  g.overhang_step.value = Duration::from_ps(300'000);
+  g.overhang_row.value = Duration::from_ps(3'000);
   g.hbm_efficiency.value = 0.8;
   g.l2_efficiency.value = 0.9;
   g.sustained_clock.value = 0.85;

@@ -389,6 +389,41 @@ TEST(GemmGrid, ElsewhereTheModelSpeaksAlone) {
   EXPECT_TRUE(same({.m = 1280, .n = 1280, .k = 6400, .library = GemmLibrary::ours}, 100));
 }
 
+// 32 rows of a tile of 128 beyond the edge, at 2 ns a row, on the SM whose loads bind; a tile of 32 rows hangs over
+// nothing. Of eleven waves over two rows of tiles the CTA that has most does six of such.
+TEST(Gemm, RowsBeyondTheEdgeAreLoadedOneByOne) {
+  Profile profile = with_gemm();
+  profile.gemm->own = OwnGemmConstants{profile.gemm->start, profile.gemm->epilogue_exposed};
+  profile.gpu.l2 = given(20_GBps);
+  const auto added = [&](std::int64_t m, std::int64_t n, GemmLibrary library) {
+    const GemmProblem problem{.m = m, .n = n, .k = 6400, .library = library};
+    profile.gemm->overhang_row = given(Duration());
+    const GemmCost without = gemm_cost(profile, problem, SmBudget::of(100), square_tile(128));
+    profile.gemm->overhang_row = given(Duration::from_ps(2'000));
+    const GemmCost with = gemm_cost(profile, problem, SmBudget::of(100), square_tile(128));
+    return ratio(with.main_loop - without.main_loop, Duration::from_ps(100 * 2'000));
+  };
+  EXPECT_NEAR(added(96, 12800, GemmLibrary::ours), 32, 0.01);
+  EXPECT_NEAR(added(128, 12800, GemmLibrary::ours), 0, 0.01);
+  EXPECT_NEAR(added(96, 12800, GemmLibrary::cublaslt), 0, 0.01);
+  EXPECT_NEAR(added(224, 70400, GemmLibrary::ours), 32 * 6.0 / 11, 0.01);
+}
+
+// What follows others finds the controller settled, on a measured row as elsewhere.
+TEST(GemmGrid, ARowIsOfAProductAlone) {
+  Profile profile = with_grid();
+  profile.gemm->sustained_clock = given(0.5);
+  profile.gemm->answer = PowerAnswer{given(1.0), given(1_ms), given(0.5), given(1_us)};
+  GemmProblem problem{.m = 1280, .n = 1280, .k = 6400};
+  const SmBudget all = SmBudget::of(100);
+  const auto price = [&] { return gemm_cost(profile, problem, all).time; };
+  const auto modelled = [&] { return gemm_cost(profile, problem, all, square_tile(128)).time; };
+  const Duration alone = price(), modelled_alone = modelled();
+  problem.follows_others = true;
+  EXPECT_NEAR(ratio(price(), alone), ratio(modelled(), modelled_alone), 1e-6);
+  EXPECT_GT(price(), alone);
+}
+
 // A correction is one kernel's: twice the multiplications of its K step, and its own start.
 TEST(GemmCorrection, IsOfItsKernelAlone) {
   Profile profile = with_gemm();
