@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,16 +25,17 @@ using testing::Not;
 using enum BoundaryKind;
 
 struct Where {
-  std::string machine = "h200x8";
+  std::string_view machine = "h200x8";
   int ranks = 8;
 };
 
 const Site& site_of(const Where& where) {
-  static std::map<std::pair<std::string, int>, Site> sites;
-  const auto key = std::pair(where.machine, where.ranks);
+  static std::map<std::pair<std::string_view, int>, Site> sites;
+  const std::pair key(where.machine, where.ranks);
   const auto found = sites.find(key);
   if (found != sites.end()) return found->second;
-  return sites.emplace(key, test_site(where.machine + ".json", where.ranks)).first->second;
+  return sites.emplace(key, test_site(std::string(where.machine) + ".json", where.ranks))
+      .first->second;
 }
 
 Boundary of(BoundaryKind kind, const MatmulShape& shape, int ranks, DType element = DType::bf16) {
