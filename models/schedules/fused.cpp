@@ -247,9 +247,11 @@ Duration copies_bound(const FusedView& view, const std::vector<Piece>& pieces, i
 }
 
 Duration tiles_bound(const GemmCost& cost, const Site& site) {
-  // What a kernel takes to start beyond a launch is paid again by every one of them.
+  // What a kernel takes to start beyond a launch is paid again by every one of them, but for the event that one behind
+  // another does not wait for.
   const sim::ControlLatency& control = site.built.machine.control;
-  const Duration start = std::max(Duration(), cost.start - control.launch - control.kernel_drain);
+  const Duration start =
+      std::max(Duration(), cost.start - control.launch - control.kernel_drain - control.event_hop);
   return start + divide_up(cost.tiles, std::max<std::int64_t>(1, cost.grid)) * cost.tile_time();
 }
 

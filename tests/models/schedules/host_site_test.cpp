@@ -178,7 +178,7 @@ Duration time_of(const sim::Program& program, const Site& site) {
   return sim::run(site.built.machine, program).end - TimePoint();
 }
 
-// Products that wait for nothing but HBM: two of them at once take as long as one after the other.
+// Products that wait for nothing but HBM: two of them at once take as long as one after the other, but for a start.
 TEST(PartsOfADevice, ShareHbmWhileBothReadIt) {
   Site site = parts_of_a_device(2);
   for (sim::Memory& memory : site.built.machine.memories)
@@ -191,7 +191,7 @@ TEST(PartsOfADevice, ShareHbmWhileBothReadIt) {
       layer.gemm(rank, layer.compute(rank), {&work, 2048, GemmLibrary::ours, 0, "product"});
     return time_of(layer.finish(), site);
   };
-  EXPECT_NEAR(ratio(time(2), time(1)), 2, 0.01);
+  EXPECT_NEAR(ratio(time(2), time(1)), 2, 0.02);
 }
 
 // Products are timed alone, from event to event: of two on a stream the second is shorter by an event's hop, unless it has
