@@ -84,6 +84,11 @@ std::vector<fs::path> files_at(const fs::path& place) {
   return files;
 }
 
+// Sums in the epilogue of own tiles are a form of a boundary that is measured, and that no schedule has.
+bool has_schedule(const Case& what) {
+  return what.schedule.empty() || what.variant.empty();
+}
+
 void mix(std::uint64_t& hash, std::uint64_t number) {
   for (int shift = 0; shift < 64; shift += 8) {
     hash = (hash ^ ((number >> shift) & 0xffu)) * 0x100000001b3u;
@@ -129,7 +134,8 @@ std::vector<Observation> Evidence::of_gpu(const std::string& gpu) const {
   for (const SampleSet* set : {&ours_, &theirs_}) {
     for (const Sample& sample : set->samples) {
       const Run& run = set->runs[static_cast<std::size_t>(sample.run)];
-      if (gpu_name(run.device) != gpu || sample.times.empty()) continue;
+      if (gpu_name(run.device) != gpu || sample.times.empty() || !has_schedule(sample.what))
+        continue;
       list.push_back({&sample, &run, set == &theirs_, static_cast<int>(list.size())});
     }
   }

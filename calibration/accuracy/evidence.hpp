@@ -29,7 +29,8 @@ class Evidence {
   /// Takes samples that are there already; no row is of another's table.
   static Evidence of(SampleSet set);
 
-  /// Returns the samples of one GPU (gpu_name), in the order in which they were read.
+  /// Returns the samples of one GPU (gpu_name), in the order in which they were read, but for forms of a boundary that
+  /// no schedule has: they are neither fitted nor predicted.
   [[nodiscard]] std::vector<Observation> of_gpu(const std::string& gpu) const;
   /// Returns the GPUs, in alphabetical order.
   [[nodiscard]] std::vector<std::string> gpus() const;

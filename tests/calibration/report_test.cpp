@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "calibration/accuracy/results.hpp"
@@ -113,6 +114,25 @@ TEST(DecisionSummary, PicksWithinTheNoiseAreExact) {
   EXPECT_DOUBLE_EQ(row.regret_max, 0.030);
   EXPECT_EQ(row.verdicts, 3);
   EXPECT_NEAR(row.verdict_right, 2.0 / 3, 1e-12);
+}
+
+// Own tiles that add what came are a form of a reduction that no schedule has: measured, and not taken for one that it has.
+TEST(Evidence, LeavesOutFormsThatNoScheduleHas) {
+  SampleSet set = set_of_an_h200();
+  Sample sample;
+  sample.what = product(4096, 8192, 3584);
+  sample.what.variant = "best";
+  sample.times = {us(400)};
+  set.samples.push_back(sample);
+  sample.what.schedule = "device_flag";
+  for (const char* variant : {"", "epilogue"}) {
+    sample.what.variant = variant;
+    set.samples.push_back(sample);
+  }
+  std::vector<std::string> kept;
+  const Evidence evidence = Evidence::of(std::move(set));
+  for (const Observation& seen : evidence.of_gpu("h200")) kept.push_back(seen.what().variant);
+  EXPECT_THAT(kept, testing::ElementsAre("best", ""));
 }
 
 // What sums rows at a boundary may leave them at their owners or share them.
