@@ -141,6 +141,7 @@ TEST(BoundaryDecisions, TimesOfTwoOperationsAtOneBoundaryDoNotMix) {
   const auto add = [&set](const std::string& operation, bool serial, int time) {
     Sample sample;
     sample.what = product(4096, 8192, 3584);
+    sample.what.variant.clear();
     sample.what.suite = "peer-decision";
     sample.what.boundary = "mlp_down";
     sample.what.operation = operation;
