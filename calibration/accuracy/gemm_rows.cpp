@@ -141,6 +141,7 @@ void add_products_without(ErrorRows& rows) {
   const std::pair<const char*, Strip> mechanisms[] = {
       {"the answer of the power controller", [](model::GemmConstants& g) { g.answer.reset(); }},
       {"the store of the last tile", [](model::GemmConstants& g) { g.drain.reset(); }},
+      {"rows beyond the edge", [](model::GemmConstants& g) { g.overhang_row.value = Duration(); }},
       {"corrections of kernels", [](model::GemmConstants& g) { g.corrections.clear(); }}};
   for (const auto& [name, strip] : mechanisms) {
     ErrorClaim claim{

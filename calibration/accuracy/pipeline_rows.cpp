@@ -178,6 +178,8 @@ void add_ablations(ErrorRows& rows) {
        }});
   add(", without a stream's wait for flags",
       {{}, [](model::Profile& profile) { profile.control.stream_wait.value = Duration(); }});
+  add(", without a stream's write of flags",
+      {{}, [](model::Profile& profile) { profile.control.stream_write.value = Duration(); }});
   add(", without waits that look again",
       {{}, [](model::Profile& profile) { profile.control.stream_poll.reset(); }});
   add(", without the store behind a tile's flag",
