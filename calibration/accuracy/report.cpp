@@ -2,49 +2,19 @@
 #include "calibration/accuracy/report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
 
 #include "calibration/accuracy/quantile.hpp"
+#include "calibration/accuracy/residual_interval.hpp"
 
 namespace weft::calibration {
 
 namespace {
 
-/// The share of rows that an interval is meant to cover.
-constexpr double kLevel = 0.90;
-
 double measured_over_predicted(const Point& point) {
   return ratio(point.measured, point.predicted);
-}
-
-std::vector<double> ratios_of(const std::vector<Point>& points) {
-  std::vector<double> list;
-  for (const Point& point : points) list.push_back(measured_over_predicted(point));
-  return list;
-}
-
-struct Interval {
-  double low = 1, high = 1;
-};
-
-Interval interval_of(std::vector<double> ratios) {
-  if (ratios.empty()) return {};
-  std::sort(ratios.begin(), ratios.end());
-  return {quantile(ratios, (1 - kLevel) / 2), quantile(ratios, (1 + kLevel) / 2)};
-}
-
-double covered(const std::vector<Point>& points, const std::function<Interval(std::size_t)>& of) {
-  if (points.empty()) return 0;
-  std::size_t inside = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const Interval band = of(i);
-    const double at = measured_over_predicted(points[i]);
-    if (at >= band.low && at <= band.high) ++inside;
-  }
-  return static_cast<double>(inside) / static_cast<double>(points.size());
 }
 
 /// What is asked and known of one GPU, and profiles of folds as they are needed.
@@ -112,7 +82,7 @@ class Bench {
 
 struct Predicted {
   std::vector<Point> points;
-  std::vector<int> folds;
+  std::vector<Residual> residuals;  ///< of the points
 };
 
 Predicted predicted(Bench& bench, const ErrorTableRow& row, Split split) {
@@ -120,43 +90,35 @@ Predicted predicted(Bench& bench, const ErrorTableRow& row, Split split) {
   bench.each(row, split,
              [&](int fold, const Knowledge& knowledge, const std::vector<Observation>& asked) {
                for (Point& point : row.predict(knowledge, asked)) {
+                 result.residuals.push_back({measured_over_predicted(point), fold});
                  result.points.push_back(std::move(point));
-                 result.folds.push_back(fold);
                }
              });
   return result;
 }
 
-/// The share that lies within the interval which the other folds' residuals give.
-double cross_coverage(const Predicted& loo) {
-  std::array<Interval, fold_count> bands;
-  for (int fold = 0; fold < fold_count; ++fold) {
-    std::vector<double> others;
-    for (std::size_t i = 0; i < loo.points.size(); ++i) {
-      if (loo.folds[i] != fold) others.push_back(measured_over_predicted(loo.points[i]));
-    }
-    bands[static_cast<std::size_t>(fold)] = interval_of(std::move(others));
-  }
-  return covered(loo.points,
-                 [&](std::size_t i) { return bands[static_cast<std::size_t>(loo.folds[i])]; });
+double covered(const std::vector<Residual>& residuals, const ResidualInterval& interval) {
+  const auto inside =
+      std::count_if(residuals.begin(), residuals.end(),
+                    [&](const Residual& residual) { return interval.holds(residual.ratio); });
+  return residuals.empty() ? 0
+                           : static_cast<double>(inside) / static_cast<double>(residuals.size());
 }
 
 ErrorRow error_row(Bench& bench, const ErrorTableRow& row, Split split) {
-  Predicted loo = predicted(bench, row, Split::loo);
-  const Interval band = interval_of(ratios_of(loo.points));
-  ErrorRow result;
+  Predicted asked = predicted(bench, row, Split::loo);
+  const ResidualInterval interval = residual_interval(asked.residuals);
+  double coverage = 0;
   if (split == Split::loo) {
-    const double coverage = cross_coverage(loo);
-    result = summarise_points(row.claim(), std::move(loo.points));
-    result.coverage = coverage;
+    coverage = cross_coverage(asked.residuals);
   } else {
-    Predicted asked = predicted(bench, row, Split::final);
-    const double coverage = covered(asked.points, [&](std::size_t) { return band; });
-    result = summarise_points(row.claim(), std::move(asked.points));
-    result.coverage = coverage;
+    asked = predicted(bench, row, Split::final);
+    coverage = covered(asked.residuals, interval);
   }
-  result.low = band.low;
-  result.high = band.high;
+  ErrorRow result = summarise_points(row.claim(), std::move(asked.points));
+  result.coverage = coverage;
+  result.low = interval.low;
+  result.high = interval.high;
   return result;
 }
 

@@ -23,7 +23,7 @@ struct ErrorRow {
   ErrorClaim claim;
   std::int64_t n = 0;
   double median = 0, p95 = 0, worst = 0, bias = 0;  ///< fractions of the measured time
-  double low = 0, high = 0;  ///< measured over predicted: 5th and 95th percentile
+  double low = 0, high = 0;                         ///< measured over predicted: the 90 % interval
   double coverage = 0;  ///< share of rows within the 90 % interval of residuals that are not theirs
   std::vector<Point> points;
 };

@@ -306,7 +306,7 @@ struct FamilyError {
   std::string family;  ///< "nccl >= 1 MB", "gemm bf16", ...
   std::int64_t rows = 0;
   double median = 0, p95 = 0, worst = 0, bias = 0;  ///< fractions of the measured time
-  double low = 1, high = 1;  ///< measured over predicted: 90 % of rows lie between
+  double low = 1, high = 1;  ///< measured over predicted: 90 % of rows of new shapes lie between
   Source source;
   friend bool operator==(const FamilyError&, const FamilyError&) = default;
 };
