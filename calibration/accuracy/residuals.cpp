@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
+#include <vector>
 
 #include "calibration/accuracy/report.hpp"
 #include "calibration/fit/fit_profile.hpp"
@@ -15,8 +18,16 @@ double six_digits(double value) {
   return std::round(value * 1e6) / 1e6;
 }
 
-Duration scaled(Duration time, double factor) {
-  return Duration::from_ps(std::llround(static_cast<double>(time.ps()) * factor));
+/// The most ranks among the rows that were predicted; none where they are all of one.
+std::optional<std::int64_t> most_ranks(const ErrorRow& row, const std::vector<Observation>& all) {
+  std::set<int> asked;
+  for (const Point& point : row.points) asked.insert(point.sample);
+  std::int64_t most = 1;
+  for (const Observation& seen : all) {
+    if (asked.contains(seen.held))
+      most = std::max<std::int64_t>(most, seen.what().ranks.value_or(1));
+  }
+  return most > 1 ? std::optional(most) : std::nullopt;
 }
 
 }  // namespace
@@ -25,28 +36,25 @@ void add_residuals(model::Profile& profile, const Evidence& evidence,
                    const topology::MachineSpec& machine, const std::string& reference) {
   const Report report = make_report(profile, evidence, fit_profile,
                                     {.only = {"GEMM", "NCCL", "over NVLink"}, .machine = machine});
+  const std::vector<Observation> all = evidence.of_gpu(gpu_name(profile.name));
   for (const ErrorRow& row : report.errors) {
     if (row.n == 0) continue;
     std::erase_if(profile.errors,
                   [&](const model::FamilyError& old) { return old.family == row.claim.name; });
-    profile.errors.push_back(
-        {row.claim.name,
-         row.n,
-         six_digits(row.median),
-         six_digits(row.p95),
-         six_digits(row.worst),
-         six_digits(row.bias),
-         six_digits(row.low),
-         six_digits(row.high),
-         {model::SourceKind::measured, reference + ", each fold of shapes left out of the fit"}});
+    model::FamilyError error;
+    error.family = row.claim.name;
+    error.rows = row.n;
+    error.median = six_digits(row.median);
+    error.p95 = six_digits(row.p95);
+    error.worst = six_digits(row.worst);
+    error.bias = six_digits(row.bias);
+    error.low = six_digits(row.low);
+    error.high = six_digits(row.high);
+    error.ranks = most_ranks(row, all);
+    error.source = {model::SourceKind::measured,
+                    reference + ", each fold of shapes left out of the fit"};
+    profile.errors.push_back(std::move(error));
   }
-}
-
-TimeInterval interval_of(const model::Profile& profile, const std::string& family,
-                         Duration predicted) {
-  const model::FamilyError* error = profile.error_of(family);
-  if (error == nullptr) return {predicted, predicted};
-  return {scaled(predicted, error->low), scaled(predicted, error->high)};
 }
 
 }  // namespace weft::calibration

@@ -16,12 +16,4 @@ namespace weft::calibration {
 void add_residuals(model::Profile& profile, const Evidence& evidence,
                    const topology::MachineSpec& machine, const std::string& reference);
 
-/// What was measured may lie, by the interval of a family, from `low` to `high`; both are the prediction where
-/// the profile does not know the family.
-struct TimeInterval {
-  Duration low, high;
-};
-[[nodiscard]] TimeInterval interval_of(const model::Profile& profile, const std::string& family,
-                                       Duration predicted);
-
 }  // namespace weft::calibration

@@ -255,7 +255,7 @@ std::vector<std::string> header_of(const Plan& plan) {
                                 pick_words(boundary), gain));
   }
   lines.push_back(fmt::format("predictions are within {:.0f} % in nine of ten cases like it",
-                              plan.band.fraction * 100));
+                              plan.band.fraction() * 100));
   for (std::string& line : lines) std::replace(line.begin(), line.end(), '\n', ' ');
   return lines;
 }

@@ -9,6 +9,8 @@
 // negative and above one included. covered is how much of the communication's interval lies under compute.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -77,11 +79,23 @@ struct Attribution {
   friend bool operator==(const Attribution&, const Attribution&) = default;
 };
 
-/// How far a prediction may be off: a fraction of it, for nine of ten like it, and where that is known from.
+/// In nine of ten cases like it, what is measured lies from `low` to `high` times a prediction.
 struct ErrorBand {
-  double fraction = 0;
-  Source source;
+  double low = 1, high = 1;
+  std::string family;  ///< of the profile's errors that it is from; empty: not known
+  Source source;       ///< what is known of that family, or of what is unlike it here
+  [[nodiscard]] bool known() const { return !family.empty(); }
+  /// The ends of a predicted time.
+  [[nodiscard]] Duration least(Duration predicted) const { return times(low, predicted); }
+  [[nodiscard]] Duration most(Duration predicted) const { return times(high, predicted); }
+  /// The farther of both ends.
+  [[nodiscard]] double fraction() const { return std::max(1 - low, high - 1); }
   friend bool operator==(const ErrorBand&, const ErrorBand&) = default;
+
+ private:
+  static Duration times(double factor, Duration time) {
+    return Duration::from_ps(std::llround(factor * static_cast<double>(time.ps())));
+  }
 };
 
 }  // namespace weft::model

@@ -137,35 +137,4 @@ Boundary boundary_of(const BoundaryScenario& wanted, const Ground& ground,
   return boundary;
 }
 
-namespace {
-
-/// The families of a profile's errors that a plan's products and collectives belong to: products as the library
-/// chooses them for weights that were never measured, by our samples or by another's table.
-constexpr std::string_view kPlanFamilies[] = {"GEMM, cuBLASLt, N and K never measured",
-                                              "library GEMM bf16", "collectives from 1 MiB"};
-/// Those of schedules that overlap, which err in more than their parts do: by kernels a chunk and by flags.
-constexpr std::string_view kOverlapFamilies[] = {"chunked over NVLink, cuBLASLt",
-                                                 "device flags over NVLink"};
-
-}  // namespace
-
-ErrorBand band_of(const Profile& profile, bool has_attention, bool overlaps, DType products) {
-  const auto among = [](const auto& families, const std::string& family) {
-    return std::find(std::begin(families), std::end(families), family) != std::end(families);
-  };
-  ErrorBand band{
-      0, {SourceKind::assumed, "the profile was not tested on rows that its fit did not see"}};
-  for (const FamilyError& error : profile.errors) {
-    const bool part = among(kPlanFamilies, error.family) ||
-                      (overlaps && among(kOverlapFamilies, error.family)) ||
-                      (has_attention && error.family.find("attention") != std::string::npos);
-    if (part && error.p95 > band.fraction) band = {error.p95, error.source};
-  }
-  if (products != DType::bf16 && band.fraction > 0) {
-    band.source = {SourceKind::assumed,
-                   fmt::format("that of bf16: no product of {} was measured", name_of(products))};
-  }
-  return band;
-}
-
 }  // namespace weft::model

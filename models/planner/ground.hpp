@@ -52,10 +52,4 @@ void check_ranks(const Ground& ground, int ranks, const std::string& pointer,
 [[nodiscard]] Boundary boundary_of(const BoundaryScenario& wanted, const Ground& ground,
                                    const std::string& file);
 
-/// The widest error of the families that a plan's times are made of; unknown where the profile has none. Attention
-/// is part of a model's layers and of no boundary, whole schedules are part of what `overlaps`, and collectives of
-/// less than a mebibyte are part of neither.
-[[nodiscard]] ErrorBand band_of(const Profile& profile, bool has_attention, bool overlaps,
-                                DType products = DType::bf16);
-
 }  // namespace weft::model

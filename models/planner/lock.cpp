@@ -110,7 +110,7 @@ CheckedPick compare(const LockedPick& locked, const BoundaryPlan& now, const Err
   result.boundary = locked.boundary;
   const Figures& figures = now.figures.figures;
   const Duration allowed = Duration::from_ps(
-      static_cast<std::int64_t>(band.fraction * static_cast<double>(locked.overlapped.ps())));
+      static_cast<std::int64_t>(band.fraction() * static_cast<double>(locked.overlapped.ps())));
   const Schedule* schedule = find_schedule(locked.schedule);
   // A lock from before a knob was there means its default.
   Knobs knobs = schedule == nullptr ? Knobs() : Knobs(schedule->info().knobs);
@@ -255,7 +255,7 @@ CheckResult check(const Lock& lock, const config::SearchPath& search, const Plan
       continue;
     }
     result.picks.push_back(
-        compare(locked, *now, plan.band, *same->site, sim::effects_of(scenario.fidelity)));
+        compare(locked, *now, now->band, *same->site, sim::effects_of(scenario.fidelity)));
   }
   return result;
 }

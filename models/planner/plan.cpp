@@ -13,6 +13,7 @@
 #include "configs/reader/error.hpp"
 #include "models/import/hf_config.hpp"
 #include "models/planner/attribution.hpp"
+#include "models/planner/error_band.hpp"
 #include "models/planner/ground.hpp"
 #include "models/planner/reason.hpp"
 #include "models/profile/json.hpp"
@@ -85,6 +86,7 @@ class Searcher {
   void finish(BoundaryPlan& result, const Site& site) const {
     result.figures = {result.boundary.name, result.pick.schedule->info().name, result.pick.knobs,
                       evaluate(result.boundary, result.pick, site, effects_)};
+    result.band = band_of(result.boundary, result.pick, site);
   }
 
   sim::Effects effects_;
@@ -117,10 +119,6 @@ std::shared_ptr<const Site> site_of(const Ground& ground, RankOrder order, int r
           {scenario.file, 0, 0, scenario.overrides.empty() ? "" : "/overrides", fault, ""});
     throw config::ConfigErrors(std::move(errors));
   }
-}
-
-bool overlaps(const LayoutPlan& layout) {
-  return std::ranges::any_of(layout.boundaries, &BoundaryPlan::overlaps);
 }
 
 // ---- one boundary ------------------------------------------------------------------------------------------
@@ -157,7 +155,7 @@ void plan_boundary(const BoundaryScenario& wanted, const Scenario& scenario,
   plan.count = planned.count;
   layout.step = planned.figures.figures.overlapped;
   layout.serial_step = planned.figures.figures.serial;
-  plan.band = band_of(ground.profile, false, overlaps(layout), wanted.format.element);
+  plan.band = planned.band;
   plan.layouts.push_back(std::move(layout));
 }
 
@@ -340,8 +338,11 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
                                 ? a.step < b.step
                                 : a.tokens_per_second_per_gpu > b.tokens_per_second_per_gpu;
                    });
-  plan.band = band_of(ground.profile, true, std::ranges::any_of(plan.layouts, overlaps),
-                      wanted.work.formats.matmul_input.element);
+  std::vector<ErrorBand> bands{attention_band(ground.profile)};
+  if (!plan.layouts.empty()) {
+    for (const BoundaryPlan& each : plan.layouts.front().boundaries) bands.push_back(each.band);
+  }
+  plan.band = widest(bands);
 }
 
 }  // namespace

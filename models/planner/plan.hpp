@@ -32,6 +32,7 @@ struct BoundaryPlan {
   ScheduleChoice pick;
   bool overlaps = false;         ///< whether the pick communicates anything while it computes
   BoundaryFigures figures;       ///< of the pick
+  ErrorBand band;                ///< of its D
   std::vector<Candidate> best;   ///< up to ten, best first
   Figures serial;                ///< of the unfused way
   std::string reason;            ///< one sentence
@@ -86,7 +87,7 @@ struct Plan {
   std::vector<LayoutPlan> layouts;  ///< best first by the objective; empty: nothing fits
   std::vector<RefusedLayout> refused;
   SearchCount count;
-  ErrorBand band;
+  ErrorBand band;                          ///< the widest that the best layout's times are made of
   EffectiveConfig config;                  ///< what it was made from
   std::vector<config::ConfigError> notes;  ///< what was assumed or passed over in the model's file
   std::vector<config::SourcedUse>

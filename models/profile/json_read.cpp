@@ -310,10 +310,14 @@ FamilyError read_error(StrictObject& object) {
   error.p95 = object.required<double>({"p95", "95th percentile of the error's size"}, fraction);
   error.worst = object.required<double>({"worst", "largest error"}, fraction);
   error.bias = object.required<double>({"bias", "mean error with its sign"});
-  error.low =
-      object.defaulted<double>({"low", "measured over predicted: 5th percentile"}, 1.0, above(0.0));
-  error.high = object.defaulted<double>({"high", "measured over predicted: 95th percentile"}, 1.0,
-                                        above(0.0));
+  error.low = object.defaulted<double>(
+      {"low", "measured over predicted: 90 % of rows lie above this and below high"}, 1.0,
+      above(0.0));
+  error.high = object.defaulted<double>(
+      {"high", "measured over predicted: 90 % of rows lie below this and above low"}, 1.0,
+      above(0.0));
+  error.ranks = object.optional<std::int64_t>(
+      {"ranks", "most ranks of a row, where they communicate"}, at_least(std::int64_t{1}));
   error.source = object.required_object({"source", "the rows"}, config::detail::read_source);
   return error;
 }

@@ -199,15 +199,17 @@ config::Value to_value(const Profile& profile) {
               return one;
             }));
   value.set("errors", list(profile.errors, [](const FamilyError& error) {
-              return Value::object({{"family", error.family},
-                                    {"rows", error.rows},
-                                    {"median", error.median},
-                                    {"p95", error.p95},
-                                    {"worst", error.worst},
-                                    {"bias", error.bias},
-                                    {"low", error.low},
-                                    {"high", error.high},
-                                    {"source", source_value(error.source)}});
+              Value object = Value::object({{"family", error.family},
+                                            {"rows", error.rows},
+                                            {"median", error.median},
+                                            {"p95", error.p95},
+                                            {"worst", error.worst},
+                                            {"bias", error.bias},
+                                            {"low", error.low},
+                                            {"high", error.high}});
+              if (error.ranks) object.set("ranks", *error.ranks);
+              object.set("source", source_value(error.source));
+              return object;
             }));
   return value;
 }

@@ -306,7 +306,9 @@ struct FamilyError {
   std::string family;  ///< "nccl >= 1 MB", "gemm bf16", ...
   std::int64_t rows = 0;
   double median = 0, p95 = 0, worst = 0, bias = 0;  ///< fractions of the measured time
-  double low = 1, high = 1;  ///< measured over predicted: 90 % of rows of new shapes lie between
+  /// Measured over predicted: 90 % of rows of new shapes lie between; both 1: not known, p95 is.
+  double low = 1, high = 1;
+  std::optional<std::int64_t> ranks;  ///< most ranks of a row, where they communicate
   Source source;
   friend bool operator==(const FamilyError&, const FamilyError&) = default;
 };

@@ -37,7 +37,8 @@ class Chunked final : public Schedule {
         .order = "chunks of rows, sliced from every rank's part or taken peer by peer",
         .edges = "stream events between a compute and a communication stream",
         .resources = "copy engines, CTAs or the switch; products on the SMs that the margin leaves",
-        .buffers = "the gathered rows, slots of partials, or what the switch or an exchange reads"};
+        .buffers = "the gathered rows, slots of partials, or what the switch or an exchange reads",
+        .measured_in = "chunked over NVLink"};
     return info;
   }
 

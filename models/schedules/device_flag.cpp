@@ -42,7 +42,8 @@ class DeviceFlag final : public Schedule {
         .resources = "one persistent product; copy engines, CTAs or the switch",
         .buffers =
             "the gathered rows, slots of partials, or what the switch or copies of an exchange "
-            "read; a flag a chunk"};
+            "read; a flag a chunk",
+        .measured_in = "device flags over NVLink"};
     return info;
   }
 

@@ -33,6 +33,9 @@ struct ScheduleInfo {
   std::string resources{};           ///< SMs, engines and switch that it uses
   std::string buffers{};             ///< what it holds beside the operands
   std::vector<std::string> rules{};  ///< its system's restrictions, in the system's own terms
+  /// The families of a profile's errors (FamilyError) that its runs were measured in, by how their names begin;
+  /// empty: none was.
+  std::string measured_in{};
 };
 
 /// The points that a schedule's own published predictor puts forward, of all that it looked at.

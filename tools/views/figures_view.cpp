@@ -58,7 +58,10 @@ Value to_value(const model::Attribution& attribution) {
 }
 
 Value to_value(const model::ErrorBand& band) {
-  return Value::object({{"fraction", band.fraction},
+  return Value::object({{"fraction", band.fraction()},
+                        {"low", band.low},
+                        {"high", band.high},
+                        {"family", band.family},
                         {"source", config::to_value(band.source.kind)},
                         {"reference", band.source.reference}});
 }
@@ -110,14 +113,16 @@ std::string describe(const model::Figures& f, const std::optional<model::ErrorBa
     text += fmt::format("  {} kinds of race: only all one way and all the other were run\n",
                         f.unresolved_races);
   }
-  if (band) {
-    text +=
-        band->fraction > 0
-            ? fmt::format("  within {:.0f} % in nine of ten cases like it ({}: {})\n",
-                          100 * band->fraction,
-                          config::Codec<config::SourceKind>::write(band->source.kind).as_string(),
-                          band->source.reference)
-            : fmt::format("  how far off it may be is not known ({})\n", band->source.reference);
+  if (band && band->known()) {
+    const Duration least = band->least(f.overlapped), most = band->most(f.overlapped);
+    text += fmt::format("  D from {} to {} in nine of ten cases like it ({}; {}: {})\n", least,
+                        most, band->family,
+                        config::Codec<config::SourceKind>::write(band->source.kind).as_string(),
+                        band->source.reference);
+    if (f.serial != f.overlapped && least <= f.serial && f.serial <= most)
+      text += "  C lies among these: measure both before relying on the difference\n";
+  } else if (band) {
+    text += fmt::format("  how far off it may be is not known ({})\n", band->source.reference);
   }
   return text;
 }

@@ -53,8 +53,7 @@ void describe_layouts(const model::Plan& plan, std::string& text) {
   }
 }
 
-void describe_boundary(const model::BoundaryPlan& boundary,
-                       const std::optional<model::ErrorBand>& band, int top, std::string& text) {
+void describe_boundary(const model::BoundaryPlan& boundary, int top, std::string& text) {
   text += fmt::format("\n{} ({} in the model): {}", boundary.boundary.name, boundary.occurrences,
                       boundary.figures.schedule);
   if (!boundary.figures.knobs.values().empty())
@@ -65,7 +64,7 @@ void describe_boundary(const model::BoundaryPlan& boundary,
                         name_of(each.op), each.message, each.group,
                         wire_bytes(each.op, each.message, each.group));
   }
-  text += describe(boundary.figures.figures, band);
+  text += describe(boundary.figures.figures, boundary.band);
   if (boundary.attribution) text += describe(*boundary.attribution);
   int listed = 0;
   for (const model::Candidate& candidate : boundary.best) {
@@ -90,6 +89,7 @@ Value value_of(const model::SearchCount& count) {
 Value value_of(const model::BoundaryPlan& boundary) {
   Value object = to_value(boundary.figures);
   add_collectives(boundary.boundary, boundary.figures.knobs, object);
+  object.set("error_band", to_value(boundary.band));
   object.set("occurrences", boundary.occurrences).set("reason", boundary.reason);
   Value best = Value::array();
   for (const model::Candidate& candidate : boundary.best) {
@@ -184,7 +184,6 @@ std::string describe(const model::Plan& plan, int top) {
                         meaning_of(plan.scenario.cost_model));
   }
   text += describe_notes(plan.notes);
-  const std::optional<model::ErrorBand> band = plan.band;
   if (!plan.model_name.empty()) describe_layouts(plan, text);
   if (plan.layouts.empty()) return text + "nothing fits\n";
   const model::LayoutPlan& best = plan.layouts.front();
@@ -198,7 +197,7 @@ std::string describe(const model::Plan& plan, int top) {
     for (const std::string& note : best.notes) text += fmt::format("  ! {}\n", note);
   }
   for (const model::BoundaryPlan& boundary : best.boundaries)
-    describe_boundary(boundary, band, top, text);
+    describe_boundary(boundary, top, text);
   text += fmt::format("\nspace {} = {} simulated + {} equivalent + {} pruned, in {} ms\n",
                       plan.count.space, plan.count.simulated, plan.count.equivalent,
                       plan.count.pruned, plan.elapsed_ms);

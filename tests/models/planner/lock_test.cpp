@@ -172,7 +172,7 @@ TEST_F(Locked, FlipsWhereTheScenarioAsksForOtherKnobs) {
 TEST_F(Locked, HoldsWithinTheErrorBand) {
   write_scenario(pinned);
   Lock lock = this->lock();
-  const double band = plan().band.fraction;
+  const double band = plan().layouts.front().boundaries.front().band.fraction();
   ASSERT_GT(band, 0);
   const auto part = [&](double share) {
     return Duration::from_ps(static_cast<std::int64_t>(

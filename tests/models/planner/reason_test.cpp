@@ -135,16 +135,5 @@ TEST(Schedule, OfOneChunkOverlapsWhereItsPartsGoApart) {
   }
 }
 
-// Products of another type than those that were measured: the band is theirs, and says so.
-TEST(ErrorBand, OfATypeThatWasNotMeasuredIsAssumed) {
-  const Site site = test_site("h200x8.json", 2);
-  const ErrorBand bf16 = band_of(site.profile, false, true);
-  EXPECT_NE(bf16.source.kind, SourceKind::assumed);
-  const ErrorBand fp8 = band_of(site.profile, false, true, DType::fp8_e4m3);
-  EXPECT_EQ(fp8.fraction, bf16.fraction);
-  EXPECT_EQ(fp8.source.kind, SourceKind::assumed);
-  EXPECT_THAT(fp8.source.reference, HasSubstr("no product of fp8_e4m3 was measured"));
-}
-
 }  // namespace
 }  // namespace weft::model

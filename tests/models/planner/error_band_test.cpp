@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a pick may be off is what its own kind was off by, and says where it is unlike what was measured.
+#include "models/planner/error_band.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/schedules/registry.hpp"
+#include "tests/models/schedules/sites.hpp"
+
+namespace weft::model {
+namespace {
+
+using namespace weft::literals;
+using testing::HasSubstr;
+
+ScheduleChoice in_four_chunks(const std::string& name) {
+  const Schedule* schedule = find_schedule(name);
+  EXPECT_NE(schedule, nullptr) << name;
+  Knobs knobs(schedule->info().knobs);
+  if (name == "chunked" || name == "device_flag") {
+    knobs.set("chunks", std::int64_t{4});
+    knobs.set("transport", std::string("copy_engine"));
+  }
+  return {schedule, knobs};
+}
+
+FamilyError error(const std::string& family, double low, double high) {
+  FamilyError result;
+  result.family = family;
+  result.rows = 100;
+  result.p95 = 0.2;
+  result.low = low;
+  result.high = high;
+  result.source = {SourceKind::measured, "rows of " + family};
+  return result;
+}
+
+class Band : public testing::Test {
+ protected:
+  static Site site(int ranks) {
+    Site made = test_site("h200x8.json", ranks);
+    FamilyError ours = error("chunked over NVLink, our kernels", 0.97, 1.02);
+    FamilyError library = error("chunked over NVLink, cuBLASLt", 0.95, 1.04);
+    FamilyError flags = error("device flags over NVLink", 0.9, 1.12);
+    ours.ranks = library.ranks = flags.ranks = 2;
+    made.profile.errors = {ours, library, flags,
+                           error("GEMM, cuBLASLt, N and K never measured", 0.93, 1.03),
+                           error("NCCL on NVLink, 2..8 GPUs, >= 64 KiB", 1, 1)};
+    return made;
+  }
+  static ErrorBand of(const std::string& schedule, const Site& site, TensorFormat format = {}) {
+    const Boundary boundary =
+        make_boundary(BoundaryKind::ag_gemm, {4096, 4096, 4096}, format, site.ranks());
+    return band_of(boundary, in_four_chunks(schedule), site);
+  }
+};
+
+TEST_F(Band, IsThatOfTheSchedulesOwnRuns) {
+  Site pair = site(2);
+  EXPECT_EQ(of("chunked", pair).family, "chunked over NVLink, cuBLASLt");
+  EXPECT_EQ(of("device_flag", pair).family, "device flags over NVLink");
+  pair.products = GemmLibrary::ours;
+  const ErrorBand ours = of("chunked", pair);
+  EXPECT_EQ(ours.family, "chunked over NVLink, our kernels");
+  EXPECT_EQ(ours.source.kind, SourceKind::measured);
+  EXPECT_EQ(ours.least(100_us), 97_us);
+  EXPECT_EQ(ours.most(100_us), 102_us);
+  EXPECT_DOUBLE_EQ(ours.fraction(), 1 - 0.97);
+}
+
+// What has no interval has a size that 95 in 100 errors keep to, and a sum is no worse than its worse part.
+TEST_F(Band, OfASerialPickIsThatOfItsWorsePart) {
+  const ErrorBand serial = of("serial", site(2));
+  EXPECT_EQ(serial.family, "NCCL on NVLink, 2..8 GPUs, >= 64 KiB");
+  EXPECT_DOUBLE_EQ(serial.low, 0.8);
+  EXPECT_DOUBLE_EQ(serial.high, 1.2);
+  EXPECT_EQ(serial.source.kind, SourceKind::measured);
+}
+
+TEST_F(Band, OfMoreRanksThanWereMeasuredIsAssumed) {
+  const ErrorBand eight = of("chunked", site(8));
+  EXPECT_EQ(eight.low, of("chunked", site(2)).low);
+  EXPECT_EQ(eight.source.kind, SourceKind::assumed);
+  EXPECT_EQ(eight.source.reference, "no more than 2 ranks were measured");
+}
+
+TEST_F(Band, OfATypeThatWasNotMeasuredIsAssumed) {
+  TensorFormat fp8;
+  fp8.element = DType::fp8_e4m3;
+  const ErrorBand band = of("chunked", site(2), fp8);
+  EXPECT_EQ(band.fraction(), of("chunked", site(2)).fraction());
+  EXPECT_EQ(band.source.kind, SourceKind::assumed);
+  EXPECT_THAT(band.source.reference, HasSubstr("no product of fp8_e4m3 was measured"));
+}
+
+TEST_F(Band, OfAnothersScheduleIsTheWidestAndAssumed) {
+  Site pair = site(2);
+  pair.profile.errors.back().p95 = 0.05;
+  const ErrorBand band = of("flux.ag_gemm", pair);
+  EXPECT_EQ(band.family, "device flags over NVLink");
+  EXPECT_EQ(band.source.kind, SourceKind::assumed);
+  EXPECT_EQ(band.source.reference, "no run of flux.ag_gemm was measured");
+}
+
+TEST_F(Band, IsUnknownWhereTheProfileWasNotTested) {
+  Site untested = site(2);
+  untested.profile.errors.clear();
+  const ErrorBand band = of("chunked", untested);
+  EXPECT_FALSE(band.known());
+  EXPECT_EQ(band.source.kind, SourceKind::assumed);
+}
+
+TEST_F(Band, OfTheShippedProfileIsMeasuredForTwoRanks) {
+  const Site shipped = test_site("h200x8.json", 2);
+  for (const char* schedule : {"chunked", "device_flag", "serial"}) {
+    const ErrorBand band = of(schedule, shipped);
+    EXPECT_TRUE(band.known()) << schedule;
+    EXPECT_EQ(band.source.kind, SourceKind::measured) << schedule << ": " << band.source.reference;
+    EXPECT_LT(band.low, 1) << schedule;
+    EXPECT_GT(band.high, 1) << schedule;
+  }
+}
+
+TEST_F(Band, OfAPlanIsItsWidest) {
+  EXPECT_FALSE(widest({}).known());
+  const ErrorBand narrow{0.99, 1.01, "narrow", {}}, wide{0.95, 1.01, "wide", {}};
+  EXPECT_EQ(widest({narrow, wide, ErrorBand()}).family, "wide");
+}
+
+}  // namespace
+}  // namespace weft::model
