@@ -186,6 +186,13 @@ TEST_F(Command, PlanGivesCountsAndPicksAsJson) {
   const Value& boundary = at(root, "boundaries").items().front();
   EXPECT_THAT(keys_of(boundary), IsSupersetOf(figure_keys()));
   EXPECT_THAT(keys_of(boundary), IsSupersetOf({"schedule", "knobs"}));
+  const Value& band = at(boundary, "error_band");
+  EXPECT_THAT(keys_of(band), testing::UnorderedElementsAre("fraction", "low", "high", "family",
+                                                           "source", "reference"));
+  EXPECT_LT(at(band, "low").as_real(), 1);
+  EXPECT_GT(at(band, "high").as_real(), 1);
+  EXPECT_THAT(weft(std::string(kConfigs) + "plan $T/s.json").out,
+              HasSubstr(" in nine of ten cases like it ("));
 }
 
 TEST_F(Command, CheckHoldsAndThenFails) {
