@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "configs/reader/error.hpp"
+#include "models/planner/error_band.hpp"
 #include "models/planner/ground.hpp"
 #include "models/schedules/registry.hpp"
 #include "sim/units/nearest.hpp"
@@ -62,6 +63,7 @@ Comparison compare(const Scenario& scenario, const std::vector<std::string>& sch
       if (each.choice.schedule != &schedule) continue;
       result.choice = each.choice;
       result.figures = evaluate(comparison.boundary, each.choice, *comparison.site, effects);
+      result.band = band_of(comparison.boundary, each.choice, *comparison.site);
       break;
     }
     if (!result.choice)

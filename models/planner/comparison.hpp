@@ -19,6 +19,7 @@ struct Compared {
   std::string schedule;
   std::optional<ScheduleChoice> choice;  ///< none: refused
   Figures figures;                       ///< of the choice
+  ErrorBand band;                        ///< of its D
   std::string refusal;                   ///< the rule, where it is refused
 };
 

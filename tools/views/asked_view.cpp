@@ -50,10 +50,10 @@ config::Value to_value(const model::AskedPlan& asked) {
                                                   {"product", row.product},
                                                   {"line", row.line},
                                                   {"asked", row.asked},
-                                                  {"time", fmt::format("{}", row.time)},
-                                                  {"serial", fmt::format("{}", row.serial)},
+                                                  {"time_ps", row.time.ps()},
+                                                  {"serial_ps", row.serial.ps()},
                                                   {"pick", row.pick},
-                                                  {"picked", fmt::format("{}", row.picked)}});
+                                                  {"picked_ps", row.picked.ps()}});
     if (!row.refusal.empty()) object.set("refused", row.refusal);
     rows.push(std::move(object));
   }
@@ -61,9 +61,9 @@ config::Value to_value(const model::AskedPlan& asked) {
   for (const std::string& note : asked.notes) notes.push(note);
   return config::Value::object({{"file", asked.file},
                                 {"layout", asked.layout},
-                                {"step", fmt::format("{}", asked.step)},
-                                {"serial_step", fmt::format("{}", asked.serial_step)},
-                                {"planned_step", fmt::format("{}", asked.planned_step)},
+                                {"step_ps", asked.step.ps()},
+                                {"serial_step_ps", asked.serial_step.ps()},
+                                {"planned_step_ps", asked.planned_step.ps()},
                                 {"boundaries", std::move(rows)},
                                 {"notes", std::move(notes)}});
 }

@@ -84,8 +84,8 @@ std::string describe(const Comparison& comparison, const sim::Effects& effects, 
   std::string text = headline(comparison) + "\n";
   for (const Drawn& each : all)
     text += fmt::format("\n{}\n{}", title(*each.compared), draw_timeline(*each.lanes, options));
-  text += fmt::format("\n{:<28} {:>10} {:>10} {:>10} {:>10} {:>8}\n", "", "A_s", "B_s", "C", "D",
-                      "C/D");
+  text += fmt::format("\n{:<28} {:>10} {:>10} {:>10} {:>10} {:>8}  {}\n", "", "A_s", "B_s", "C",
+                      "D", "C/D", "D in nine of ten cases like it");
   for (const model::Compared& each : comparison.schedules) {
     if (!each.choice) {
       text += fmt::format("{:<28} refused: {}; unfused instead: {}\n", each.schedule, each.refusal,
@@ -93,11 +93,15 @@ std::string describe(const Comparison& comparison, const sim::Effects& effects, 
       continue;
     }
     const model::Figures& f = each.figures;
+    const std::string within =
+        each.band.known()
+            ? fmt::format("{} to {}", each.band.least(f.overlapped), each.band.most(f.overlapped))
+            : "not known";
     text +=
-        fmt::format("{:<28} {:>10} {:>10} {:>10} {:>10} {:>8.2f}\n", each.schedule,
+        fmt::format("{:<28} {:>10} {:>10} {:>10} {:>10} {:>8.2f}  {}\n", each.schedule,
                     fmt::format("{}", f.schedule_compute_only),
                     fmt::format("{}", f.schedule_communication_only), fmt::format("{}", f.serial),
-                    fmt::format("{}", f.overlapped), f.speedup().value_or(0));
+                    fmt::format("{}", f.overlapped), f.speedup().value_or(0), within);
   }
   return text;
 }

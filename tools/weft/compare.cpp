@@ -12,7 +12,6 @@
 #include "sim/units/format.hpp"
 #include "tools/views/compare_view.hpp"
 #include "tools/views/figures_view.hpp"
-#include "tools/weft/commands.hpp"
 
 namespace weft::tool {
 namespace {
@@ -26,6 +25,7 @@ Value comparison_value(const model::Comparison& comparison) {
     if (each.choice) {
       object.set("knobs", each.choice->knobs.to_text());
       add_figures(each.figures, object);
+      object.set("error_band", tool::to_value(each.band));
     } else {
       object.set("refused", each.refusal);
     }
@@ -42,8 +42,8 @@ Value verdict_value(const model::Verdict& verdict) {
   return Value::object({{"value", verdict.value},
                         {"overlap", verdict.overlap},
                         {"schedule", verdict.schedule},
-                        {"serial", fmt::format("{}", verdict.serial)},
-                        {"picked", fmt::format("{}", verdict.picked)}});
+                        {"serial_ps", verdict.serial.ps()},
+                        {"picked_ps", verdict.picked.ps()}});
 }
 
 }  // namespace
