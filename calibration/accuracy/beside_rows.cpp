@@ -149,7 +149,10 @@ void add_beside_rows(ErrorRows& rows) {
       {", kernel known, late CTAs held back as the others", &BesideEffects::late_apart},
       {", kernel known, traffic that comes second from where it finds room only",
        &BesideEffects::last_tile},
-      {", kernel known, wherever traffic sits", &BesideEffects::among_products}};
+      {", kernel known, wherever traffic sits", &BesideEffects::among_products},
+      {", kernel known, writes that leave the latency of loads alone",
+       &BesideEffects::turns_of_loads},
+      {", kernel known, each CTA placed by itself", &BesideEffects::clusters}};
   for (const auto& [name, effect] : effects) {
     BesideEffects without;
     without.*effect = false;

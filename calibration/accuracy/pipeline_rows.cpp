@@ -33,6 +33,7 @@ struct Without {
   bool frame = false;
   bool placement = false;
   bool one_process = false;
+  bool weights = false;
 };
 
 class PipelineRow final : public ErrorTableRow {
@@ -66,7 +67,7 @@ class PipelineRow final : public ErrorTableRow {
     if (without_.placement) one_gpc(profile, machine);
     Predictor predictor(std::move(machine), std::move(profile),
                         without_.frame ? Frames() : frames_of(knowledge.samples),
-                        !without_.tile_order, !without_.one_process);
+                        !without_.tile_order, !without_.one_process, !without_.weights);
     const int boost = highest_clock(knowledge.samples);
     for (const Observation& seen : asked) {
       const auto predicted =
@@ -116,6 +117,19 @@ void add_ablation(ErrorRows& rows, const std::string& backend, std::string name,
       without));
 }
 
+// Pieces that follow others: what their launch takes there, and what they find in the L2.
+void add_ablations_of_pieces(ErrorRows& rows, const std::string& backend, const std::string& name) {
+  Without behind, weights;
+  behind.strip = [](model::Profile& profile) {
+    if (!profile.gemm) return;
+    profile.gemm->behind.reset();
+    if (profile.gemm->own) profile.gemm->own->behind.reset();
+  };
+  weights.weights = true;
+  add_ablation(rows, backend, name + ", without what a launch behind another takes", behind);
+  add_ablation(rows, backend, name + ", without what the piece before leaves in the L2", weights);
+}
+
 // What the mechanisms of ranks that share a device, or that one process drives, are worth.
 void add_shared_ablations(ErrorRows& rows) {
   Without memory, order, process, launch, events, once;
@@ -136,6 +150,7 @@ void add_shared_ablations(ErrorRows& rows) {
     add_ablation(rows, backend, name + ", without hops of events", events);
     add_ablation(rows, backend, name + ", without the rate of CTAs in a product's launch", launch);
     add_ablation(rows, backend, name + ", without what tiles in the order of chunks read", order);
+    add_ablations_of_pieces(rows, backend, name);
   }
   add_ablation(rows, "virtual_ranks", shared + ", without sharing of memory", memory);
   add_ablation(rows, "peer_gpus", peers + ", without waits that look again", once);
@@ -189,6 +204,7 @@ void add_ablations(ErrorRows& rows) {
                                                            profile.gemm->answer.reset();
                                                        }});
   add(", without what tiles in the order of chunks read again", {{}, {}, true});
+  add_ablations_of_pieces(rows, "host_link", "all over the host link");
   Without frame;
   frame.frame = true;
   add(", without what a repetition takes beside its work", frame);

@@ -49,13 +49,16 @@ model::Profile fit_copies_beside(model::Profile profile, const std::vector<Obser
       std::max(1.0, ratios[ratios.size() / 2]),
       {model::SourceKind::fitted,
        fmt::format("{} products beside copies over those alone", ratios.size())}};
+  // No product was measured beside two copies: they are taken to cost it twice what one does.
+  const model::Sourced<double> both{
+      2 * slow.value - 1, {model::SourceKind::assumed, "twice what one copy costs a product"}};
   model::InterferenceTerm term;
   term.name = term_name;
   term.regime = "a copy engine moves bytes from or to host memory";
-  term.slow_down = slow;
+  term.slow_down = both;
   term.access = model::InterferingAccess::engine_copy;
   term.full_link = false;
-  term.points = {{1, slow}};
+  term.points = {{1, slow}, {2, both}};
   std::erase_if(profile.interference, [](const auto& each) { return each.name == term_name; });
   profile.interference.push_back(std::move(term));
   return profile;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits what copies by engine cost a product beside them: the median over products and both directions of the host link
-// of (beside the copies) / (alone on as many SMs). Copies hold no SM, so that nothing of it is residency.
+// of (beside the copies) / (alone on as many SMs). Copies hold no SM, so that nothing of it is residency. Copies both
+// ways at once are taken to cost twice that: each brings its own bytes through the L2 and the HBM.
 #pragma once
 
 #include <vector>

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "calibration/fit/behind_fit.hpp"
 #include "calibration/fit/collective_fit.hpp"
 #include "calibration/fit/copies_fit.hpp"
 #include "calibration/fit/flag_fit.hpp"
@@ -139,6 +140,7 @@ FittedProfile fit_samples(const model::Profile& start, const std::vector<Observa
   fit.profile = start;
   fit.gaps = fit_primitives(fit.profile, samples, reference);
   fit_gemm_constants(fit, samples, reference);
+  fit.profile = fit_behind(std::move(fit.profile), samples);
   fit_library_collectives(fit, samples);
   // A transfer's line holds the launches of its pieces, which are delayed by what is in flight.
   fit.profile = fit_launch_delay(fit_interference(std::move(fit.profile), samples), samples);

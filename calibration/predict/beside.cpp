@@ -104,7 +104,8 @@ struct Parts {
 
 /// A product beside what holds room as the background does, and nothing else.
 Parts run_beside_nothing(const model::Site& site, const model::GemmCost& cost,
-                         model::GemmLibrary library, const std::optional<Background>& background) {
+                         model::GemmLibrary library, const std::optional<Background>& background,
+                         std::int64_t cluster) {
   const sim::Machine& bench = site.built.machine;
   const auto order = model::tile_order(library, cost.kernel.persistent);
   const auto run = [&](bool with_traffic) {
@@ -112,14 +113,13 @@ Parts run_beside_nothing(const model::Site& site, const model::GemmCost& cost,
     sim::CallWriter host = builder.thread(bench.rank(sim::RankId(0)).process);
     const sim::StreamId compute = builder.stream(sim::RankId(0), 0, "compute");
     const sim::StreamId beside = builder.stream(sim::RankId(0), 0, "beside");
-    const sim::KernelId product =
-        builder.kernel("product", static_cast<int>(cost.grid))
-            .cluster(static_cast<int>(cost.kernel.cluster_m * cost.kernel.cluster_n))
-            .footprint(cost.footprint)
-            .role(sim::Purpose::compute, order)
-            .range(cost.tiles, cost.tile_time(), model::matrix_demand)
-            .memory(site.built.memories[0].device, cost.hbm_per_tile)
-            .id();
+    const sim::KernelId product = builder.kernel("product", static_cast<int>(cost.grid))
+                                      .cluster(static_cast<int>(cluster))
+                                      .footprint(cost.footprint)
+                                      .role(sim::Purpose::compute, order)
+                                      .range(cost.tiles, cost.tile_time(), model::matrix_demand)
+                                      .memory(site.built.memories[0].device, cost.hbm_per_tile)
+                                      .id();
     const bool first = with_traffic && background->order != "gemm_first";
     if (with_traffic) {
       // It ends long after the product; only how long the product took is looked at.
@@ -282,18 +282,19 @@ std::optional<Duration> predict_beside(const topology::MachineSpec& machine,
     device.speed_permille = below_own_clock(speed_permille, cost.clock);
     device.interference.clear();
   }
-  const Parts so = run_beside_nothing(site, cost, library, what.background);
+  const std::int64_t cluster = effects.clusters ? cost.kernel.cluster_m * cost.kernel.cluster_n : 1;
+  const Parts so = run_beside_nothing(site, cost, library, what.background, cluster);
   double picoseconds = static_cast<double>(so.whole().ps());
   if (what.background) {
     const Background& all = *what.background;
     const auto regime = regime_of(all, profile);
-    const bool among = effects.among_products &&
-                       is_among_products(all, cost.kernel.cluster_m * cost.kernel.cluster_n);
+    const bool among = effects.among_products && is_among_products(all, cluster);
     const double late = effects.late_apart ? static_cast<double>(so.late.ps()) : 0.0;
     const double first = picoseconds - late;
     const double alone = static_cast<double>(cost.time.ps());
-    const double turns =
-        static_cast<double>(time_of_turns(profile, cost).ps()) * std::max(1.0, first / alone);
+    const double loads =
+        effects.turns_of_loads ? static_cast<double>(time_of_turns(profile, cost).ps()) : 0.0;
+    const double turns = loads * std::max(1.0, first / alone);
     std::int64_t free = all.ctas, free_at_last = all.ctas;
     if (all.order == "gemm_first") {
       free = site.sms(0).sms() - cost.grid;

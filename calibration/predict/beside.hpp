@@ -80,6 +80,8 @@ struct BesideEffects {
   bool late_apart = true;      ///< CTAs that come late run past what interferes
   bool last_tile = true;       ///< traffic that comes second acts from SMs that are done early
   bool among_products = true;  ///< and holds back more from among the product's SMs
+  bool turns_of_loads = true;  ///< writes make the latency of loads longer, turn by turn
+  bool clusters = true;        ///< CTAs of a cluster are placed together, in one GPC
 };
 
 /// What a run of the suite says of the device that it was taken on, and of its clock: how long products alone took over

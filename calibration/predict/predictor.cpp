@@ -81,17 +81,21 @@ Duration PredictedCase::expected() const {
 }
 
 Predictor::Predictor(topology::MachineSpec machine, model::Profile profile, Frames frames,
-                     bool tile_order, bool one_process)
+                     bool tile_order, bool one_process, bool weights_stay)
     : machine_(std::move(machine)),
       profile_(std::move(profile)),
       frames_(std::move(frames)),
       tile_order_(tile_order),
-      one_process_(one_process) {}
+      one_process_(one_process),
+      weights_stay_(weights_stay) {}
 
 const model::Site& Predictor::site_of(const Case& what) {
   const int ranks = what.ranks.value_or(2);
   const std::int64_t pace = what.pace_bytes_per_second.value_or(0);
-  const std::string name = fmt::format("{} {} {} {}", what.backend, ranks, what.library, pace);
+  // Where nothing is communicated no stream waits.
+  const bool alone = what.figure == "A_s";
+  const std::string name =
+      fmt::format("{} {} {} {} {}", what.backend, ranks, what.library, pace, alone);
   const auto found = sites_.find(name);
   if (found != sites_.end()) return found->second;
   model::Site site;
@@ -109,6 +113,13 @@ const model::Site& Predictor::site_of(const Case& what) {
   if (one_process_) model::share_process(site);
   site.products = what.library == "weft" ? model::GemmLibrary::ours : model::GemmLibrary::cublaslt;
   site.prices_tile_order = tile_order_;
+  site.prices->weights_stay = weights_stay_;
+  if (auto& gemm = site.profile.gemm; gemm && alone) {
+    // As behind a kernel alone.
+    const model::Sourced<Duration> nothing{};
+    if (gemm->behind) gemm->behind->waits = nothing;
+    if (gemm->own && gemm->own->behind) gemm->own->behind->waits = nothing;
+  }
   if (pace > 0) site.pace = Bandwidth::from_bytes_per_second(pace);
   for (sim::Process& process : site.built.machine.processes)
     process.launch_cost = process.graph_launch_cost = Duration();

@@ -42,9 +42,10 @@ struct PredictedCase {
 class Predictor {
  public:
   /// `frames`: what a repetition takes beside its work; `tile_order`: whether tiles in the order of their chunks are
-  /// priced with what they read again; `one_process`: whether one process drives all ranks.
+  /// priced with what they read again; `one_process`: whether one process drives all ranks; `weights_stay`: whether
+  /// pieces find in the L2 what the one before read.
   Predictor(topology::MachineSpec machine, model::Profile profile, Frames frames = {},
-            bool tile_order = true, bool one_process = true);
+            bool tile_order = true, bool one_process = true, bool weights_stay = true);
 
   /// A figure (A, B, C, D, A_s, B_s) of a boundary; none where the model has no such case.
   /// `speed_permille` is that of the device's SMs, over what the profile says.
@@ -60,7 +61,7 @@ class Predictor {
   topology::MachineSpec machine_;
   model::Profile profile_;
   Frames frames_;
-  bool tile_order_, one_process_;
+  bool tile_order_, one_process_, weights_stay_;
   std::map<std::string, model::Site> sites_;
 };
 

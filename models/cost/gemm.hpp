@@ -42,6 +42,8 @@ struct GemmProblem {
   bool power_limited = false;
   /// Whether it follows others at once, so that the device's power controller has answered before.
   bool follows_others = false;
+  /// Whether the one before it read the same W, which the L2 may have still.
+  bool weights_there = false;
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
@@ -72,6 +74,7 @@ struct GemmCost {
   Duration prologue, main_loop, epilogue;  ///< of one tile on its SM, at the clock it will run at
   Duration reduction;                      ///< of split-K parts, after the last tile
   Bytes hbm_per_tile, l2_per_tile;
+  bool weights_kept = false;                ///< the L2 has W from the product before
   double clock = 1;                         ///< over boost clock, its mean
   Duration time;                            ///< alone, launch included
   SourceKind source = SourceKind::assumed;  ///< the weakest constant that went in

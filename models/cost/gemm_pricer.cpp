@@ -254,6 +254,14 @@ double GemmPricer::hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const 
   return hbm_bytes_walked(profile_, problem_, walk);
 }
 
+bool GemmPricer::keeps_weights() const {
+  if (!problem_.weights_there) return false;
+  const double m = static_cast<double>(problem_.m), n = static_cast<double>(problem_.n);
+  const double k = static_cast<double>(problem_.k);
+  const double passes = (m + n) * k * in_ + m * n * out_;
+  return passes * sharers_ <= static_cast<double>(profile_.gpu.l2_size.value.count());
+}
+
 GemmCost GemmPricer::finish(const PricedGemm& p, std::string choice) const {
   const auto& g = *profile_.gemm;
   GemmCost cost;
@@ -274,6 +282,7 @@ GemmCost GemmPricer::finish(const PricedGemm& p, std::string choice) const {
   cost.epilogue = rounded_up(p.epilogue / p.clock);
   cost.reduction = rounded_up(p.reduction);
   const double tiles = static_cast<double>(p.tiles);
+  cost.weights_kept = keeps_weights();
   cost.hbm_per_tile = Bytes::from(static_cast<std::int64_t>(std::ceil(p.hbm_bytes / tiles)));
   cost.l2_per_tile = Bytes::from(static_cast<std::int64_t>(std::ceil(p.l2_bytes)));
   // From the rounded parts, so that a simulated run of the tiles alone agrees to the picosecond.

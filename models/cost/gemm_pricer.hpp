@@ -52,6 +52,9 @@ class GemmPricer {
   /// How long `work`, which is its time at boost clock, takes at a load of the matrix units from 0 to 1.
   [[nodiscard]] double at_its_clock(double work, double load) const;
   [[nodiscard]] double beyond_the_edge(const GemmTile& kernel, std::int64_t waves) const;
+  /// Whether the L2 still has W from the product before: it does where it holds all that passes through it, since what
+  /// was used longest ago goes first.
+  [[nodiscard]] bool keeps_weights() const;
   [[nodiscard]] double hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const;
   [[nodiscard]] const KernelCorrection* correction(const GemmTile& kernel,
                                                    std::int64_t split) const;

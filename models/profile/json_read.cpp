@@ -166,11 +166,27 @@ GemmTile read_tile(StrictObject& object) {
   return tile;
 }
 
+constexpr Field behind_key{"behind", "what a product's launch takes behind another kernel"};
+
+BehindAnother read_behind(StrictObject& object) {
+  BehindAnother behind;
+  behind.time = duration(object, {"time", "in place of the event before a product alone"});
+  behind.time_peers = object.optional<Sourced<Duration>>(
+      {"time_peers", "the same on ranks whose bytes go straight between devices"},
+      at_least(Duration()));
+  behind.kept = object.optional<Sourced<Duration>>(
+      {"kept", "less, where the L2 has the weights still"}, at_least(Duration()));
+  behind.waits = object.optional<Sourced<Duration>>(
+      {"waits", "more, where the stream waits for an event between the two"}, at_least(Duration()));
+  return behind;
+}
+
 OwnGemmConstants read_own(StrictObject& object) {
   OwnGemmConstants own;
   own.start = duration(object, {"start", "a launch measured alone"});
   own.epilogue_exposed = share(
       object, {"epilogue_exposed", "share of a tile's store that the next tile does not hide"}, 10);
+  own.behind = object.optional_object(behind_key, read_behind);
   return own;
 }
 
@@ -213,6 +229,7 @@ GemmConstants read_gemm(StrictObject& object) {
   gemm.drain = object.optional<Sourced<double>>(
       {"drain", "share of the last tile's store that shows before the kernel ends"},
       between(0.0, 10.0));
+  gemm.behind = object.optional_object(behind_key, read_behind);
   gemm.own = object.optional_object({"own", "what weft's own kernels have otherwise"}, read_own);
   gemm.corrections = read_corrections(object);
   gemm.measured = read_measured(object);

@@ -99,6 +99,14 @@ Value write_tile(const GemmTile& tile) {
                         {"source", source_value(tile.source)}});
 }
 
+Value write_behind(const BehindAnother& behind) {
+  Value value = Value::object({{"time", to_value(behind.time)}});
+  if (behind.time_peers) value.set("time_peers", to_value(*behind.time_peers));
+  if (behind.kept) value.set("kept", to_value(*behind.kept));
+  if (behind.waits) value.set("waits", to_value(*behind.waits));
+  return value;
+}
+
 Value write_gemm(const GemmConstants& gemm) {
   Value value = Value::object({{"start", to_value(gemm.start)},
                                {"prologue", to_value(gemm.prologue)},
@@ -120,9 +128,12 @@ Value write_gemm(const GemmConstants& gemm) {
                                        {"lasts", to_value(gemm.answer->lasts)}}));
   }
   if (gemm.drain) value.set("drain", to_value(*gemm.drain));
+  if (gemm.behind) value.set("behind", write_behind(*gemm.behind));
   if (gemm.own) {
-    value.set("own", Value::object({{"start", to_value(gemm.own->start)},
-                                    {"epilogue_exposed", to_value(gemm.own->epilogue_exposed)}}));
+    Value own = Value::object({{"start", to_value(gemm.own->start)},
+                               {"epilogue_exposed", to_value(gemm.own->epilogue_exposed)}});
+    if (gemm.own->behind) own.set("behind", write_behind(*gemm.own->behind));
+    value.set("own", std::move(own));
   }
   if (!gemm.corrections.empty()) {
     value.set("corrections", write_corrections(gemm.corrections));

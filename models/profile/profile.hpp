@@ -175,10 +175,23 @@ struct MeasuredProducts {
   friend bool operator==(const MeasuredProducts&, const MeasuredProducts&) = default;
 };
 
+/// What a product's launch takes behind another kernel of its stream, in place of the event that a product alone has
+/// before it: from the end of the one before it until its operands are asked for, beyond a launch and a drain.
+struct BehindAnother {
+  Sourced<Duration> time;
+  std::optional<Sourced<Duration>> time_peers = {};  ///< on ranks whose bytes go between devices
+  std::optional<Sourced<Duration>> kept =
+      {};  ///< less, where the L2 still has W: it fills the stages at once
+  std::optional<Sourced<Duration>> waits =
+      {};  ///< more, where its stream waits for an event between the two
+  friend bool operator==(const BehindAnother&, const BehindAnother&) = default;
+};
+
 /// What our own kernels have otherwise than the library's.
 struct OwnGemmConstants {
   Sourced<Duration> start;
   Sourced<double> epilogue_exposed;
+  std::optional<BehindAnother> behind = {};
   friend bool operator==(const OwnGemmConstants&, const OwnGemmConstants&) = default;
 };
 
@@ -212,6 +225,7 @@ struct GemmConstants {
   std::optional<PowerAnswer> answer;  ///< none: the clock is the sustained one at once
   /// Share of the last tile's output store, at an SM's part of the HBM, that shows before the kernel ends.
   std::optional<Sourced<double>> drain;
+  std::optional<BehindAnother> behind;  ///< of the library's kernels; none: nothing
   std::optional<OwnGemmConstants> own;
   std::vector<KernelCorrection> corrections;
   std::vector<MeasuredProducts> measured;

@@ -126,22 +126,26 @@ Duration LayerProgram::gemm_fluid(int rank, const MatmulWork& work, std::int64_t
       narrow(Int128{busy.ps()} * rows / std::max<std::int64_t>(1, work.rank.m)));
 }
 
-bool LayerProgram::ends_with_launch(int rank, sim::StreamId stream) {
+LayerProgram::Before LayerProgram::last_of(int rank, sim::StreamId stream) {
   const auto& commands = builder_.program().threads[host(rank).thread_id().value()].commands;
+  bool waits = false;
   for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
     if (std::holds_alternative<sim::Record>(command->call)) continue;
     const std::optional<bool> launches = std::visit(
-        [stream](const auto& call) -> std::optional<bool> {
+        [&](const auto& call) -> std::optional<bool> {
           using Call = std::decay_t<decltype(call)>;
           if constexpr (requires { call.stream; }) {
-            if (call.stream == stream) return std::is_same_v<Call, sim::Launch>;
+            if (call.stream != stream) return std::nullopt;
+            if (!std::is_same_v<Call, sim::WaitEvent>) return std::is_same_v<Call, sim::Launch>;
+            waits = true;
           }
           return std::nullopt;
         },
         command->call);
-    if (launches) return *launches;
+    if (!launches) continue;
+    return !*launches ? Before::nothing : waits ? Before::kernel_and_wait : Before::kernel;
   }
-  return false;
+  return Before::nothing;
 }
 
 Bytes LayerProgram::hbm_asked(int rank, const GemmCost& cost) const {
@@ -153,23 +157,45 @@ Bytes LayerProgram::hbm_asked(int rank, const GemmCost& cost) const {
   return share < cost.hbm_per_tile.count() ? Bytes::from(narrow(share)) : cost.hbm_per_tile;
 }
 
-sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call, bool follows) {
+Duration LayerProgram::start_behind(GemmLibrary library, const GemmCost& cost,
+                                    Before before) const {
+  if (before == Before::nothing) return cost.start;
+  const std::optional<BehindAnother> none;
+  const auto& gemm = site_.profile.gemm;
+  const bool ours = gemm && gemm->own && library == GemmLibrary::ours;
+  const auto& its = ours ? gemm->own->behind : gemm ? gemm->behind : none;
+  // Without a price of the wait it is taken to be worth the event before a product alone.
+  if (before == Before::kernel_and_wait && !(its && its->waits)) return cost.start;
+  Duration behind;
+  if (its) {
+    const bool peers = site_.built.machine.devices.size() > 1;
+    behind = (peers ? its->time_peers.value_or(its->time) : its->time).value;
+    if (its->kept && cost.weights_kept) behind = std::max(Duration(), behind - its->kept->value);
+    if (before == Before::kernel_and_wait) behind += its->waits->value;
+  }
+  return std::max(Duration(), cost.start - site_.built.machine.control.event_hop) + behind;
+}
+
+sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call, Before before) {
   const std::int64_t columns = call.columns > 0 ? call.columns : call.work->rank.n;
-  const GemmKey key{follows,           rank,         call.rows,   columns,
-                    call.work->rank.k, call.library, call.margin, std::string(call.label)};
+  const GemmKey key{before,
+                    rank,
+                    call.rows,
+                    columns,
+                    call.work->rank.k,
+                    call.library,
+                    call.margin,
+                    std::string(call.label)};
   const auto found = gemms_.find(key);
   if (found != gemms_.end()) return found->second;
 
   const GemmCost& cost = gemm_cost(rank, call);
   const sim::TileOrder order = tile_order(call.library, cost.kernel.persistent);
-  // Products are timed alone, from one event to another; behind another kernel there is none to wait for.
-  const Duration between_events = site_.built.machine.control.event_hop;
   sim::KernelWriter kernel =
       builder_.kernel(call.label, cost.kernel.persistent ? as_int(cost.grid) : 0);
   kernel.cluster(as_int(cost.kernel.cluster_m * cost.kernel.cluster_n))
       .footprint(cost.footprint)
-      .prologue(
-          beyond_launch(follows ? std::max(Duration(), cost.start - between_events) : cost.start))
+      .prologue(beyond_launch(start_behind(call.library, cost, before)))
       .role(sim::Purpose::compute, order)
       .range(cost.tiles, cost.tile_time(), matrix_demand)
       .fluid(part_of(gemm_fluid(rank, *call.work, call.rows), columns, call.work->rank.n))
@@ -186,7 +212,7 @@ sim::KernelId LayerProgram::gemm_kernel(int rank, const GemmCall& call, bool fol
 
 void LayerProgram::gemm(int rank, sim::StreamId stream, const GemmCall& call) {
   if (call.rows <= 0) return;
-  const sim::KernelId kernel = gemm_kernel(rank, call, ends_with_launch(rank, stream));
+  const sim::KernelId kernel = gemm_kernel(rank, call, last_of(rank, stream));
   host(rank).labelled(call.label).launch(stream, kernel);
 }
 

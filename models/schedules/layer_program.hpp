@@ -109,17 +109,22 @@ class LayerProgram {
     sim::StreamId communication;
     std::optional<sim::StreamId> fetch;
   };
-  using GemmKey = std::tuple<bool, int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary, int,
-                             std::string>;
+  /// What a stream has before a launch: no kernel, one, or one and an event that it waits for.
+  enum class Before : std::uint8_t { nothing, kernel, kernel_and_wait };
+  using GemmKey = std::tuple<Before, int, std::int64_t, std::int64_t, std::int64_t, GemmLibrary,
+                             int, std::string>;
   using StreamKey = std::pair<int, std::string>;
 
   /// What a product's tile asks of the rank's HBM: no more than a wave of them, alone, is given in its time, which is
   /// the mean wave's; its price has counted all bytes, and at the rate of reads, which is above that of copies.
   [[nodiscard]] Bytes hbm_asked(int rank, const GemmCost& cost) const;
-  /// `follows`: it is launched behind another kernel of its stream.
-  sim::KernelId gemm_kernel(int rank, const GemmCall& call, bool follows);
-  /// Whether the last thing that the stream was given is a launch, or an event behind one.
-  [[nodiscard]] bool ends_with_launch(int rank, sim::StreamId stream);
+  /// The start of a product behind another kernel of its stream: products are timed alone, from one event to another,
+  /// and there is no event to wait for.
+  [[nodiscard]] Duration start_behind(GemmLibrary library, const GemmCost& cost,
+                                      Before before) const;
+  sim::KernelId gemm_kernel(int rank, const GemmCall& call, Before before);
+  /// What the stream was given last; events behind it aside.
+  [[nodiscard]] Before last_of(int rank, sim::StreamId stream);
 
   const Site& site_;
   sim::ProgramBuilder builder_;

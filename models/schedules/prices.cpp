@@ -89,12 +89,15 @@ Prices::~Prices() = default;
 GemmProblem piece_of(const MatmulWork& work, std::int64_t rows, std::int64_t columns,
                      GemmLibrary library) {
   GemmProblem problem{rows, columns, work.rank.k, work.x.element, work.y.element, library};
-  problem.follows_others = rows < work.rank.m;
+  problem.follows_others = problem.weights_there = rows < work.rank.m;
   return problem;
 }
 
-const GemmCost& Prices::gemm(const GemmProblem& p, const SmBudget& budget) {
-  const std::int64_t kinds = (std::int64_t{p.follows_others} << 24) | (number(p.input) << 16) |
+const GemmCost& Prices::gemm(const GemmProblem& problem, const SmBudget& budget) {
+  GemmProblem p = problem;
+  p.weights_there = p.weights_there && weights_stay;
+  const std::int64_t kinds = (std::int64_t{p.weights_there} << 25) |
+                             (std::int64_t{p.follows_others} << 24) | (number(p.input) << 16) |
                              (number(p.output) << 8) | number(p.library);
   return remembered(tables_->mutex, tables_->gemms,
                     {p.m, p.n, p.k, kinds, tables_->number_of(budget)},

@@ -17,7 +17,7 @@
 namespace weft::model {
 
 /// A product of so many of an operator's rows and columns on one rank. One of fewer rows than there are is a piece: it
-/// follows others at once.
+/// follows others at once, which read the same W.
 [[nodiscard]] GemmProblem piece_of(const MatmulWork& work, std::int64_t rows, std::int64_t columns,
                                    GemmLibrary library);
 
@@ -25,6 +25,9 @@ class Prices {
  public:
   Prices(const Profile& profile, const Fabric& fabric, CostModel model = CostModel::profile);
   ~Prices();
+
+  /// Whether the L2 keeps W from one product to the next.
+  bool weights_stay = true;
 
   /// Whose numbers price the library's collectives.
   [[nodiscard]] CostModel model() const { return model_; }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "calibration/accuracy/evidence.hpp"
+#include "calibration/fit/behind_fit.hpp"
 #include "calibration/predict/frame.hpp"
 #include "calibration/predict/predictor.hpp"
 #include "models/profile/json.hpp"
@@ -44,6 +45,102 @@ TEST(ProductInTheEngine, AloneTakesItsPrice) {
           << library << " " << shape.m << " " << shape.n << " " << shape.k << ": " << price.choice;
     }
   }
+}
+
+constexpr Duration microsecond = Duration::from_ps(1'000'000);
+
+// Eight pieces of what is moved, and the own shard: eight launches are behind another.
+Duration in_eight_chunks(Case what, const model::BehindAnother& behind) {
+  model::Profile profile = model::load_profile("configs/profiles/h200-sxm.json");
+  profile.gemm->behind = profile.gemm->own->behind = behind;
+  Predictor engine{
+      topology::read_machine(std::filesystem::path("configs/machines/h200x8.json")).spec, profile};
+  what.chunks = 8;
+  return engine.predict(what)->worst();
+}
+
+model::Sourced<Duration> taken(Duration time) {
+  return {time, {model::SourceKind::assumed, "test"}};
+}
+
+TEST(ProductInTheEngine, EachLaunchBehindAnotherTakesWhatTheProfileSays) {
+  for (const char* library : {"weft", "cublaslt"}) {
+    Case what = product(library, {4096, 4096, 2048});
+    what.operation = "gemm_rs";
+    what.figure = "A_s";
+    const Duration three = in_eight_chunks(what, {taken(microsecond * 3)});
+    EXPECT_EQ(three - in_eight_chunks(what, {taken(Duration())}), microsecond * 24) << library;
+    // 17 MB of W stay in the L2.
+    model::BehindAnother kept{taken(microsecond * 3)};
+    kept.kept = taken(microsecond);
+    EXPECT_EQ(three - in_eight_chunks(what, kept), microsecond * 8) << library;
+  }
+}
+
+// The pieces of a gather wait for an event each, where there is something to wait for.
+TEST(ProductInTheEngine, EachWaitBetweenTwoLaunchesTakesWhatTheProfileSays) {
+  for (const char* library : {"weft", "cublaslt"}) {
+    Case what = product(library, {8192, 8192, 8192});
+    what.backend = "peer_gpus";
+    model::BehindAnother one{taken(microsecond)}, two{taken(microsecond)};
+    one.waits = taken(microsecond);
+    two.waits = taken(microsecond * 2);
+    what.figure = "D";
+    EXPECT_EQ(in_eight_chunks(what, two) - in_eight_chunks(what, one), microsecond * 8) << library;
+    what.figure = "A_s";
+    EXPECT_EQ(in_eight_chunks(what, two), in_eight_chunks(what, one)) << library;
+  }
+}
+
+// Pieces at their prices alone, less an event each, and so much of each launch behind another: the fit finds these.
+TEST(BehindFit, FindsWhatEachLaunchTakes) {
+  model::Profile profile = model::load_profile("configs/profiles/h200-sxm.json");
+  const Duration frame = microsecond * 5, cold = Duration::from_ps(900'000);
+  const Duration kept = Duration::from_ps(500'000);
+  profile.gemm->behind.reset();
+  profile.gemm->own->behind.reset();
+  std::vector<Sample> samples;
+  const auto add = [&](Case what, Duration time) {
+    Sample sample;
+    sample.what = std::move(what);
+    sample.kernel.name = "kernel";
+    sample.conditions.sm_mhz = 1980;
+    sample.times = {time};
+    samples.push_back(std::move(sample));
+  };
+  const model::SmBudget all = model::SmBudget::of(profile.gpu, profile.gpu.sms.value);
+  // W of 19 to 30 MB stays in the L2, of 57 to 92 MB not.
+  const auto add_products = [&](std::int64_t n, Duration behind) {
+    for (std::int64_t k = 4608; k < 7680; k += 256) {
+      Case what = product("weft", {2048, n, k});
+      add(what, microsecond * 100 + frame);
+      what.suite = "gemm";
+      what.figure = "time";
+      add(what, microsecond * 100);
+      model::GemmProblem piece{.m = 1024, .n = n, .k = k, .library = model::GemmLibrary::ours};
+      piece.follows_others = true;
+      Duration alone = model::gemm_cost(profile, piece, all).time;
+      piece.m = 128;
+      alone += model::gemm_cost(profile, piece, all).time * 8;
+      what = product("weft", {2048, n, k});
+      what.figure = "A_s";
+      what.operation = "gemm_rs";
+      what.chunks = 8;
+      add(what, frame + alone - (profile.control.event_hop.value - behind) * 8);
+    }
+  };
+  add_products(6144, cold);
+  add_products(2048, cold - kept);
+  const calibration::Run measured{};
+  std::vector<Observation> seen;
+  for (const Sample& sample : samples) seen.push_back({&sample, &measured, false, 0});
+  const model::Profile fitted = fit_behind(profile, seen);
+  ASSERT_TRUE(fitted.gemm->own->behind && fitted.gemm->own->behind->kept);
+  EXPECT_NEAR(ratio(fitted.gemm->own->behind->time.value, cold), 1, 1e-4);
+  EXPECT_NEAR(ratio(fitted.gemm->own->behind->kept->value, kept), 1, 1e-4);
+  EXPECT_FALSE(fitted.gemm->own->behind->time_peers);
+  EXPECT_FALSE(fitted.gemm->own->behind->waits);
+  EXPECT_FALSE(fitted.gemm->behind);
 }
 
 // A boundary runs the library's first kernel, and the best of many is 3 us quicker: the frame is over the first.

@@ -195,9 +195,10 @@ TEST(PartsOfADevice, ShareHbmWhileBothReadIt) {
 }
 
 // Products are timed alone, from event to event: of two on a stream the second is shorter by an event's hop, unless it has
-// an event to wait for.
+// an event to wait for. What a launch takes there instead, and a wait, are the profile's.
 TEST(LayerProgram, AProductBehindAnotherWaitsForNoEvent) {
   Site site = parts_of_a_device(2);
+  site.profile.gemm->own->behind.reset();
   site.built.machine.processes.front().launch_cost = Duration();
   MatmulWork work;
   work.rank = {2048, 8192, 8192};
