@@ -7,10 +7,11 @@
 //   watcher   a kernel of rank 0 that sees the answer; none in late_alone, whose follower stamps its own start
 //
 // Where the lead is `running`, it goes on long after its post, as a product does whose tiles post flags; what is measured
-// `beside` has copies from the host under way all the while. A copy that goes `to_host` is what follows in a reduction:
+// `beside` has copies from the host under way all the while, `beside_away` copies to it and `beside_both` both. A copy that goes `to_host` is what follows in a reduction:
 // its stream writes the answer behind it.
 #include "kernels/measure/waits.hpp"
 
+#include <array>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -46,7 +47,9 @@ class Waiting {
         event_(what.operation == "event_wait"),
         alone_(what.variant == "late_alone"),
         running_(what.variant.find("running") != std::string::npos),
-        beside_(what.variant.ends_with("beside")),
+        beside_(what.variant.find("beside") != std::string::npos),
+        from_host_(!what.variant.ends_with("away")),
+        to_host_(what.variant.ends_with("away") || what.variant.ends_with("both")),
         away_(what.direction == "to_host"),
         peer_(stage.running().size() > 1 && what.variant != "late_here" && !alone_ ? 1 : 0) {
     flag_ = stage.flags(late_ ? peer_ : 0, 16);
@@ -56,13 +59,16 @@ class Waiting {
     if (away_) parted_ = stage.shared_scratch(kAwayBytes);
     if (away_) leaving_ = stage.scratch(0, kAwayBytes);
     if (!beside_) return;
-    near_ = stage.scratch(0, kBesideBytes);
-    far_ = stage.shared_scratch(kBesideBytes);
     memory_.enter(0);
-    WEFT_CUDA(cudaStreamCreateWithFlags(&beside_stream_, cudaStreamNonBlocking));
+    for (Beside& one : besides_) {
+      one.near = stage.scratch(0, kBesideBytes);
+      one.far = stage.shared_scratch(kBesideBytes);
+      WEFT_CUDA(cudaStreamCreateWithFlags(&one.stream, cudaStreamNonBlocking));
+    }
   }
   ~Waiting() {
-    if (beside_stream_ != nullptr) static_cast<void>(cudaStreamDestroy(beside_stream_));
+    for (const Beside& one : besides_)
+      if (one.stream != nullptr) static_cast<void>(cudaStreamDestroy(one.stream));
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
@@ -104,7 +110,9 @@ class Waiting {
       launch_watch(alone_ ? stamps_ + 1 : nullptr, answer_, value, 0, nullptr, 0, waiter);
     joints_.merge(lead);
     memory_.enter(0);
-    if (beside_) WEFT_CUDA(cudaStreamWaitEvent(lead, joints_.record(0, beside_stream_)));
+    for (const Beside& one : besides_)
+      if (one.stream != nullptr)
+        WEFT_CUDA(cudaStreamWaitEvent(lead, joints_.record(0, one.stream)));
   }
 
   std::int64_t elapsed_ns() const {
@@ -125,10 +133,18 @@ class Waiting {
 
   /// From now on and until well after what follows the wait.
   void copy_beside(cudaStream_t lead) {
-    WEFT_CUDA(cudaStreamWaitEvent(beside_stream_, joints_.record(0, lead)));
-    for (int i = 0; i < 2; ++i)
-      memory_.copy(near_, 0, far_.at.at(1), 1, static_cast<std::size_t>(kBesideBytes),
-                   beside_stream_);
+    const auto bytes = static_cast<std::size_t>(kBesideBytes);
+    for (const bool in : {true, false}) {
+      if (!(in ? from_host_ : to_host_)) continue;
+      const Beside& one = besides_[in ? 0 : 1];
+      WEFT_CUDA(cudaStreamWaitEvent(one.stream, joints_.record(0, lead)));
+      for (int i = 0; i < 2; ++i) {
+        if (in)
+          memory_.copy(one.near, 0, one.far.at.at(1), 1, bytes, one.stream);
+        else
+          memory_.copy(one.far.at.at(1), 1, one.near, 0, bytes, one.stream);
+      }
+    }
   }
 
   Stage& stage_;
@@ -139,17 +155,22 @@ class Waiting {
   bool event_ = false;
   bool alone_ = false;  ///< nobody watches: the follower, on the same device, stamps its own start
   bool running_ = false;  ///< the lead goes on after its post
-  bool beside_ = false;   ///< copies from the host are under way
-  bool away_ = false;     ///< what follows is a copy to the host
-  int peer_ = 0;          ///< who waits for what is late, and records what is early
+  bool beside_ = false;   ///< copies are under way
+  bool from_host_ = false;
+  bool to_host_ = false;
+  bool away_ = false;  ///< what follows is a copy to the host
+  int peer_ = 0;       ///< who waits for what is late, and records what is early
   Signal* flag_ = nullptr;
   Signal* answer_ = nullptr;
   Region carried_;
   std::byte* leaving_ = nullptr;  ///< what goes to the host
   Region parted_;
-  std::byte* near_ = nullptr;  ///< where copies beside it go
-  Region far_;
-  cudaStream_t beside_stream_ = nullptr;
+  struct Beside {
+    cudaStream_t stream = nullptr;
+    std::byte* near = nullptr;
+    Region far;
+  };
+  std::array<Beside, 2> besides_;  ///< copies from the host, and to it
   Stamp* stamps_ = nullptr;
   std::mt19937_64 random_{1};
   std::uniform_int_distribution<std::uint64_t> hold_{kLeastHoldNs, kMostHoldNs};
