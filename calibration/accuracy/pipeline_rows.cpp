@@ -189,7 +189,8 @@ void add_ablations(ErrorRows& rows) {
        }});
   add(", without loads in flight that launches wait for",
       {{}, [](model::Profile& profile) {
-         for (model::InterferenceTerm& term : profile.interference) term.launch.reset();
+         for (model::InterferenceTerm& term : profile.interference)
+           if (term.access != model::InterferingAccess::engine_copy) term.launch.reset();
        }});
   add(", without a stream's wait for flags",
       {{}, [](model::Profile& profile) { profile.control.stream_wait.value = Duration(); }});
@@ -197,6 +198,11 @@ void add_ablations(ErrorRows& rows) {
       {{}, [](model::Profile& profile) { profile.control.stream_write.value = Duration(); }});
   add(", without waits that look again",
       {{}, [](model::Profile& profile) { profile.control.stream_poll.reset(); }});
+  add(", without round trips behind copies from the host",
+      {{}, [](model::Profile& profile) {
+         for (model::InterferenceTerm& term : profile.interference)
+           if (term.access == model::InterferingAccess::engine_copy) term.launch.reset();
+       }});
   add(", without the store behind a tile's flag",
       {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});
   add(", without the answer of the power controller", {{}, [](model::Profile& profile) {

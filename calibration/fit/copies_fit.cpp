@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,21 @@ constexpr std::size_t least_pairs = 5;
 std::string bench_product(const Case& what) {
   const Shape& s = *what.shape;
   return fmt::format("{} {} {} {} {}", what.library, s.m, s.n, s.k, what.sms.value_or(0));
+}
+
+/// A kernel behind another posts a flag, beside copies both ways and beside none: the fence for the whole system is its
+/// only round trip.
+std::optional<Duration> round_trip_beside_copies(const std::vector<Observation>& samples) {
+  std::optional<Duration> beside, alone;
+  for (const Observation& seen : samples) {
+    const Case& what = seen.what();
+    if (what.suite != "waits" || what.operation != "stream_wait" || what.transport != "sm")
+      continue;
+    if (what.variant == "none") alone = seen.time();
+    if (what.variant == "none_beside_both") beside = seen.time();
+  }
+  if (!beside || !alone || *beside <= *alone) return std::nullopt;
+  return *beside - *alone;
 }
 
 bool is_bench_product(const Observation& seen, const char* figure) {
@@ -59,6 +75,9 @@ model::Profile fit_copies_beside(model::Profile profile, const std::vector<Obser
   term.access = model::InterferingAccess::engine_copy;
   term.full_link = false;
   term.points = {{1, slow}, {2, both}};
+  if (const auto trip = round_trip_beside_copies(samples))
+    term.launch = {*trip,
+                   {model::SourceKind::measured, "posts of a kernel beside copies, over alone"}};
   std::erase_if(profile.interference, [](const auto& each) { return each.name == term_name; });
   profile.interference.push_back(std::move(term));
   return profile;

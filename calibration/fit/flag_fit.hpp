@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits what a tile pays for a flag that its chunk is complete by: the flag follows the tile's store, which is hidden
-// behind the next tile where nobody waits for it.
+// Fits what a tile pays for each chunk that its rows lie in, where its store and its count are followed by the chunk's
+// flag (models/cost/tile_flags.hpp):
 //
-//   time per wave = (product whose tiles post flags, nothing moved - the same product alone) / waves
+//   product whose tiles post flags = the same product alone + behind the last tile + exposed * (waves - 1)
 //
-// The median over products of two ranks in one chunk each: their rows are walked as those of the product alone are.
+// the least sum of relative errors over products of two ranks whose weights stay in the L2, at every chunk count.
 #pragma once
 
 #include <vector>

@@ -47,9 +47,10 @@ model::GemmProblem problem_of(const Case& what) {
 
 bool is_product(const Observation& seen) {
   const Sample& s = *seen.sample;
+  // Of one on a part of a device nobody has asked yet.
   return !seen.published && s.what.operation == "gemm" && s.what.figure == "time" &&
-         s.what.shape.has_value() && s.what.variant != "counter" && s.kernel.tile.size() == 3 &&
-         s.kernel.cluster.size() == 2 && s.kernel.grid > 0;
+         s.what.backend.empty() && s.what.shape.has_value() && s.what.variant != "counter" &&
+         s.kernel.tile.size() == 3 && s.kernel.cluster.size() == 2 && s.kernel.grid > 0;
 }
 
 bool has_throttled(const Sample& sample) {

@@ -47,13 +47,15 @@ __global__ void ping_pong_side_kernel(Signal* mine, Signal* theirs, bool starts,
 }
 
 __global__ void watch_kernel(Stamp* stamp, Signal* posted, Signal value, std::uint64_t hold_ns,
-                             const Signal* seen, Signal awaited) {
+                             const Signal* seen, Signal awaited, std::uint64_t linger_ns) {
   const std::uint64_t begin = device::now_ns();
   std::uint64_t start = begin;
   while (start - begin < hold_ns) start = device::now_ns();
   if (posted != nullptr) device::store_release(posted, value);
   const bool ok = seen == nullptr || reach(seen, awaited);
   if (stamp != nullptr) *stamp = {start, ok ? device::now_ns() : 0};
+  while (device::now_ns() - start < linger_ns) {
+  }
 }
 
 __global__ void clock_kernel(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns) {
@@ -84,8 +86,9 @@ void launch_clock_probe(std::uint64_t* cycles_and_ns, std::uint64_t hold_ns, cud
 }
 
 void launch_watch(Stamp* stamp, Signal* posted, Signal value, std::uint64_t hold_ns,
-                  const Signal* seen, Signal awaited, cudaStream_t stream) {
-  watch_kernel<<<1, 1, 0, stream>>>(stamp, posted, value, hold_ns, seen, awaited);
+                  const Signal* seen, Signal awaited, cudaStream_t stream,
+                  std::uint64_t linger_ns) {
+  watch_kernel<<<1, 1, 0, stream>>>(stamp, posted, value, hold_ns, seen, awaited, linger_ns);
   WEFT_CUDA(cudaGetLastError());
 }
 

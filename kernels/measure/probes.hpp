@@ -34,8 +34,10 @@ void launch_ping_pong_side(Signal* mine, Signal* theirs, bool starts, Signal bas
                            std::uint64_t* elapsed_ns, cudaStream_t stream);
 
 /// Holds for `hold_ns`, stamps that moment as its start and posts `posted` (where it is not null); then spins until
-/// `seen` (where it is not null) has reached `awaited`, and stamps that as its end, zero where a second passed.
+/// `seen` (where it is not null) has reached `awaited`, and stamps that as its end, zero where a second passed. It goes
+/// on for `linger_ns` after the post.
 void launch_watch(Stamp* stamp, Signal* posted, Signal value, std::uint64_t hold_ns,
-                  const Signal* seen, Signal awaited, cudaStream_t stream);
+                  const Signal* seen, Signal awaited, cudaStream_t stream,
+                  std::uint64_t linger_ns = 0);
 
 }  // namespace weft::kernels

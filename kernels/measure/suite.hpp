@@ -62,6 +62,7 @@ struct Suite {
   std::vector<int> clusters;  ///< sizes that our product is measured with; empty: as chosen
   std::vector<std::string> transports;
   std::vector<std::string> schedules;
+  std::vector<std::string> figures;  ///< of boundaries; empty: all
   bool both_orders = false;    ///< what is summed in its launch also with owners that take turns
   bool epilogue_sums = false;  ///< what flags reduce also with sums in the epilogue of own tiles
   std::vector<std::int64_t> sizes_bytes;

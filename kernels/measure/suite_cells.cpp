@@ -153,6 +153,24 @@ std::vector<Case> wait_cases(const Suite& suite) {
         add(operation, "late_here", transport);
   }
   for (const char* operation : {"stream_wait", "event_wait"}) add(operation, "late_alone", "sm");
+  // Behind a kernel that runs on, and beside copies; between GPUs nobody copies from a host.
+  if (suite.backends.empty()) {
+    add("stream_wait", "late_running", "sm");
+    add("stream_wait", "late_running_beside", "sm");
+    for (const char* operation : {"stream_wait", "event_wait"}) {
+      for (const std::string beside : {"_beside", "_beside_away", "_beside_both"})
+        for (const std::string variant : {"none", "there", "late"})
+          if (variant != "none" || std::string(operation) == "stream_wait")
+            add(operation, (variant + beside).c_str(), "sm");
+      for (const char* variant :
+           {"none", "there", "late", "none_beside", "there_beside", "late_beside"}) {
+        if (std::string(operation) == "event_wait" && std::string(variant).starts_with("none"))
+          continue;  // an event is waited for, or the case is the other's
+        add(operation, variant, "copy_engine");
+        cases.back().direction = "to_host";
+      }
+    }
+  }
   for (const char* variant : {"chain", "written", "awaited"})
     for (const char* direction : {"to_device", "to_host"})
       for (const std::int64_t bytes : suite.sizes_bytes) {

@@ -64,33 +64,46 @@ bool too_long(const Suite& suite, const Case& what) {
          estimated_seconds(what) * 1e3 > static_cast<double>(suite.most_milliseconds);
 }
 
+/// Where products alone are measured: on the whole device, or on one rank's part of it.
+std::vector<std::pair<std::string, std::optional<int>>> places_of(const Suite& suite) {
+  std::vector<std::pair<std::string, std::optional<int>>> places;
+  for (const std::string& backend : suite.backends)
+    for (const int ranks : suite.ranks) places.emplace_back(backend, ranks);
+  if (places.empty()) places.emplace_back("", std::nullopt);
+  return places;
+}
+
 std::vector<Job> gemm_jobs(const Suite& suite) {
   std::vector<Job> jobs;
-  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
+  std::set<std::tuple<std::string, int, std::int64_t, std::int64_t, std::int64_t>> seen;
   std::vector<int> counts = suite.sm_counts;
-  for (const ModelBoundary& boundary : boundaries_of(suite))
-    for (const std::int64_t tokens : suite.tokens) {
-      if (!seen.insert({tokens, boundary.n, boundary.k}).second) continue;
-      Case base = shaped(suite, boundary, tokens);
-      base.operation = "gemm";
-      if (too_long(suite, base)) continue;
-      std::vector<Case> cases;
-      const auto add = [&](const std::string& library, const std::string& variant,
-                           std::optional<int> sms) {
-        Case one = base;
-        one.library = library;
-        one.variant = variant;
-        one.sms = sms;
-        cases.push_back(one);
-      };
-      for (const std::string& library : suite.libraries) {
-        const bool ours = library == "weft";
-        add(library, ours ? "static" : "first", std::nullopt);
-        add(library, ours ? "counter" : "best", std::nullopt);
-        for (const int sms : counts) add(library, ours ? "static" : "first", sms);
+  for (const auto& [backend, ranks] : places_of(suite))
+    for (const ModelBoundary& boundary : boundaries_of(suite))
+      for (const std::int64_t tokens : suite.tokens) {
+        if (!seen.insert({backend, ranks.value_or(0), tokens, boundary.n, boundary.k}).second)
+          continue;
+        Case base = shaped(suite, boundary, tokens);
+        base.operation = "gemm";
+        base.backend = backend;
+        base.ranks = ranks;
+        if (too_long(suite, base)) continue;
+        std::vector<Case> cases;
+        const auto add = [&](const std::string& library, const std::string& variant,
+                             std::optional<int> sms) {
+          Case one = base;
+          one.library = library;
+          one.variant = variant;
+          one.sms = sms;
+          cases.push_back(one);
+        };
+        for (const std::string& library : suite.libraries) {
+          const bool ours = library == "weft";
+          add(library, ours ? "static" : "first", std::nullopt);
+          add(library, ours ? "counter" : "best", std::nullopt);
+          for (const int sms : counts) add(library, ours ? "static" : "first", sms);
+        }
+        jobs.push_back(job_of(suite, std::move(cases)));
       }
-      jobs.push_back(job_of(suite, std::move(cases)));
-    }
   return jobs;
 }
 
@@ -232,6 +245,10 @@ std::vector<Job> plan_jobs(const Suite& suite) {
     jobs = boundary_jobs(suite);
   else
     throw std::invalid_argument("suite " + suite.name + " is of no known kind: " + suite.kind);
+  for (Job& job : jobs)
+    std::erase_if(job.cases, [&suite](const Case& what) {
+      return what.figure != "time" && !wanted(suite.figures, what.figure);
+    });
   std::erase_if(jobs, [](const Job& job) { return job.cases.empty(); });
   // A budget that ends early has then seen something of every model and size.
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) {

@@ -85,6 +85,7 @@ Suite load_suite(const std::filesystem::path& file) {
   suite.clusters = counts(root, {"clusters", "cluster sizes of our product: 1, 2, 4"}, 1);
   suite.transports = list<std::string>(root, {"transports", "copy_engine, sm"});
   suite.schedules = list<std::string>(root, {"schedules", "chunked, device_flag"});
+  suite.figures = list<std::string>(root, {"figures", "A, B, C, D, A_s, B_s; where none: all"});
   suite.epilogue_sums = root.defaulted<bool>(
       {"epilogue_sums", "what flags reduce also with sums in the epilogue of own tiles"}, false);
   suite.both_orders = root.defaulted<bool>(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/cost/gemm_pricer.hpp"
+#include "models/cost/tile_flags.hpp"
 #include "models/schedules/chunks_by_rank.hpp"
 #include "models/schedules/tile_walk.hpp"
 #include "sim/units/integer.hpp"
@@ -99,14 +100,36 @@ const GemmCost& flag_cost(const FusedView& view, const Knobs& knobs, std::string
                                   static_cast<int>(knobs.count("margin")), label});
 }
 
+namespace {
+
+// What lies behind each tile of a reduction, whose last chunk is of the rank's own rows; nothing where tiles post no
+// flags.
+Duration behind_a_tile(const FusedView& view, const ChunkPlan& plan, const GemmCost& cost,
+                       const Site& site) {
+  const auto& flag = site.profile.control.tile_flag;
+  if (view.gathers || !flag) return {};
+  const double chunks = chunks_of_tile(view.work.rank.m, rows_of_a_store(cost.kernel),
+                                       plan.size() > 0 ? plan.rows_of(0, 0) : 0);
+  return behind_tile(site.profile, cost.kernel, flag->value, chunks);
+}
+
+}  // namespace
+
+GemmCost posting(const FusedView& view, const ChunkPlan& plan, GemmCost cost, const Site& site) {
+  // Each tile carries what shows of the one before it; the first has none.
+  const Duration behind = behind_a_tile(view, plan, cost, site);
+  cost.start += behind - exposed_behind(cost.kernel, behind, cost.tile_time());
+  return cost;
+}
+
 OrderedTiles flag_tiles(const FusedView& view, const ChunkPlan& plan, const GemmCost& cost,
                         const Site& site, int rank) {
   OrderedTiles tiles{cost.tile_time(), cost.hbm_per_tile};
   if (site.prices_tile_order && plan.order() == ChunkOrder::rotated)
     tiles = tiles_in_order(site.profile, view.work, cost, rows_together(plan, rank, view.gathers),
                            sharers_of(site.profile, site.sms(rank)));
-  const auto& flag = site.profile.control.tile_flag;
-  if (!view.gathers && flag) tiles.tile_time += flag->value;
+  tiles.tile_time +=
+      exposed_behind(cost.kernel, behind_a_tile(view, plan, cost, site), tiles.tile_time);
   return tiles;
 }
 

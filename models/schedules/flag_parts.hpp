@@ -43,8 +43,13 @@ struct FlagPart {
                                         std::string_view label, const LayerProgram& program,
                                         int rank);
 
-/// What its tiles take in the order of their chunks: operands are read again, and a tile's flag follows its store,
-/// which is hidden behind the next tile where nobody waits for it.
+/// The price with what lies behind a tile that posts flags (models/cost/tile_flags.hpp), which comes once: each chunk's
+/// flag, and the end of the launch, are that much later than their last tile.
+[[nodiscard]] GemmCost posting(const FusedView& view, const ChunkPlan& plan, GemmCost cost,
+                               const Site& site);
+
+/// What its tiles take in the order of their chunks: operands are read again, and what lies behind a tile that posts
+/// flags shows where the next one is shorter.
 [[nodiscard]] OrderedTiles flag_tiles(const FusedView& view, const ChunkPlan& plan,
                                       const GemmCost& cost, const Site& site, int rank);
 

@@ -203,7 +203,8 @@ class FlagProgram {
   }
 
   void product(int rank) {
-    sim::KernelWriter kernel = begin_flag_product(cost_of(rank), label_, program_);
+    sim::KernelWriter kernel =
+        begin_flag_product(posting(view_, plan_, cost_of(rank), program_.site()), label_, program_);
     write_tiles(rank, kernel);
     program_.tag(rank, 0, sim::Purpose::compute);
     program_.host(rank).labelled(label_).launch(program_.compute(rank), kernel.id());

@@ -246,7 +246,8 @@ class StoreProgram {
   }
 
   void alone(int rank) {
-    sim::KernelWriter kernel = begin_flag_product(cost_of(rank), label_, program_);
+    sim::KernelWriter kernel =
+        begin_flag_product(posting(view_, plan_, cost_of(rank), program_.site()), label_, program_);
     write_tiles(rank, kernel);
     program_.tag(rank, 0, sim::Purpose::compute);
     program_.host(rank).labelled(label_).launch(program_.compute(rank), kernel.id());
@@ -256,7 +257,7 @@ class StoreProgram {
   }
 
   void with_sums(int rank) {
-    const GemmCost& cost = cost_of(rank);
+    const GemmCost cost = posting(view_, plan_, cost_of(rank), program_.site());
     CommunicationKernel kernel(program_, rank, knobs_, label_,
                                program_.site().path(rank, rank, (rank + 1) % ranks_),
                                knobs_.count("ctas"), cost);

@@ -308,7 +308,11 @@ class CallCompiler {
                              .route = route_id.value(),
                              .setup = setup,
                              .weight = weight,
-                             .latency = sync(route.latency)});
+                             .latency = sync(route.latency),
+                             .reads_host = std::any_of(
+                                 route.sources.begin(), route.sources.end(), [&](MemoryId memory) {
+                                   return !machine_.memories[memory.value()].device.has_value();
+                                 })});
     }
     last = place->second;
     return last;

@@ -93,6 +93,7 @@ struct FlowShape {
   std::int64_t setup = 0;  ///< ps that the server is held before the first byte
   std::int64_t weight = 1000;
   std::int64_t latency = 0;  ///< ps from the last byte's departure to its arrival
+  bool reads_host = false;   ///< its bytes come from host memory
 };
 
 struct CompiledPost {

@@ -255,8 +255,10 @@ void Simulation::follow_up(const RoleRun& role, std::uint32_t number, std::int64
   if (!range.posts_per_tile && role.left[number] > 0) return;
   const std::uint64_t times = range.posts_per_tile ? static_cast<std::uint64_t>(tiles) : 1;
   const std::uint32_t command = run.command;
+  // A part is counted and then its flag posted, each with a fence for the whole system.
+  const std::int64_t fences = 2 * behind_host_reads(compiled_.streams[run.stream].device);
   for (std::uint32_t p = 0; p < range.posts.count; ++p) {
-    post(program_.posts[range.posts.first + p], command, times);
+    post(program_.posts[range.posts.first + p], command, times, fences);
   }
 }
 

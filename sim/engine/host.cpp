@@ -221,7 +221,10 @@ bool Simulation::pass_event(std::uint32_t queue, const CompiledCommand& command)
     }
     return false;
   }
-  const std::int64_t hop = record.stream == command.stream ? 0 : sync(machine_.control.event_hop);
+  const std::int64_t hop = record.stream == command.stream
+                               ? 0
+                               : sync(machine_.control.event_hop) +
+                                     behind_host_reads(compiled_.streams[command.stream].device);
   if (record.at + hop <= now_) return true;
   wake_queue(queue, record.at + hop);
   return false;
@@ -321,7 +324,9 @@ void Simulation::start_memory_op(std::uint32_t index, std::uint32_t queue) {
   queues_[queue].late = false;
   const std::int64_t cost =
       sync(command.op == Op::post ? control.stream_write : control.stream_wait) +
-      (late ? sync(control.stream_poll) / 2 : 0);
+      (late ? sync(control.stream_poll) / 2 +
+                  behind_host_reads(compiled_.streams[command.stream].device)
+            : 0);
   after(cost, index, 0, {.what = What::memory_op_end, .of = slot});
 }
 

@@ -3,7 +3,7 @@
 //
 // While n CTAs of a device are held back by a link or a switch that is full, or send without being
 // held back, as a term says, every other CTA of the device runs at 1000 / slowdown(n) of its speed, and a launch
-// takes the term's delay longer; slowdown is interpolated linearly between the points of
+// takes the term's delay longer (copies: not a launch, but what behind_host_reads says); slowdown is interpolated linearly between the points of
 // the machine, from 1000 at no CTA, and stays at the last point's beyond it. Of several terms the
 // strongest counts. It follows the rates of the moment before it: one pass.
 #include <algorithm>
@@ -57,6 +57,7 @@ void Simulation::find_interference() {
   slowdown_.assign(machine_.devices.size(), 1000);
   launch_delay_.assign(machine_.devices.size(), Duration());
   has_terms_.assign(machine_.devices.size(), false);
+  host_reads_.assign(machine_.devices.size(), 0);
   if (!options_.effects.sm_share || !options_.effects.transport) return;
   bool posted = false;
   bool read = false;
@@ -80,6 +81,16 @@ void Simulation::find_interference() {
       }
     }
   }
+}
+
+// What a round trip to host memory takes longer for a device just now: it stands behind what a copy engine reads from
+// there, by the delay of the term of copies.
+std::int64_t Simulation::behind_host_reads(std::uint32_t device) const {
+  if (host_reads_[device] == 0) return 0;
+  Duration longest;
+  for (const Interference& term : machine_.devices[device].interference)
+    if (term.access == Interference::Access::engine_copy) longest = std::max(longest, term.launch);
+  return sync(longest);
 }
 
 bool Simulation::may_slow(const KernelRun& run) const {
@@ -130,7 +141,8 @@ bool Simulation::update_slowdowns() {
     for (const Interference& term : machine_.devices[d].interference) {
       const std::int64_t ctas = pushing(d, term);
       slowdown = std::max(slowdown, slowdown_at(term, ctas));
-      if (ctas > 0) launch_delay_[d] = std::max(launch_delay_[d], term.launch);
+      const bool copies = term.access == Interference::Access::engine_copy;
+      if (ctas > 0 && !copies) launch_delay_[d] = std::max(launch_delay_[d], term.launch);
     }
     if (slowdown == slowdown_[d]) continue;
     slowdown_[d] = slowdown;

@@ -72,6 +72,7 @@ struct RunState {
   std::vector<bool> has_terms_;         // by device
   std::vector<std::int64_t> slowdown_;  // by device, thousandths
   std::vector<Duration> launch_delay_;  // by device
+  std::vector<int> host_reads_;         // by device: copies from host memory that are under way
   std::vector<RaceMet> races_;
 
   /// As new, but for the memory: nothing of a run that was ended by its result is left.

@@ -18,15 +18,17 @@ std::uint32_t Simulation::view_of(SignalId signal, std::uint32_t device) const {
   return view;
 }
 
-void Simulation::post(const SignalPost& post, std::uint32_t command, std::uint64_t times) {
+void Simulation::post(const SignalPost& post, std::uint32_t command, std::uint64_t times,
+                      std::int64_t later) {
   this->post(CompiledPost{.kind = post.kind,
                           .signal = post.signal.value(),
                           .value = post.value,
                           .from = post.from ? post.from->value() : kNone},
-             command, times);
+             command, times, later);
 }
 
-void Simulation::post(const CompiledPost& post, std::uint32_t command, std::uint64_t times) {
+void Simulation::post(const CompiledPost& post, std::uint32_t command, std::uint64_t times,
+                      std::int64_t later) {
   const std::uint32_t device =
       post.from != kNone ? post.from : compiled_.streams[compiled_.commands[command].stream].device;
   const std::uint32_t owner = program_.signals[post.signal].owner.value();
@@ -48,6 +50,7 @@ void Simulation::post(const CompiledPost& post, std::uint32_t command, std::uint
           sync(compiled_.signal_in_cta[post.signal] != 0 ? machine_.control.signal_same_sm
                                                          : machine_.control.signal_same_device);
     }
+    if (compiled_.signal_in_cta[post.signal] == 0) latency += later;
     if (latency == 0) {
       arrive(view, post.kind, value, command);
       continue;

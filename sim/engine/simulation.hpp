@@ -178,6 +178,7 @@ class Simulation : private RunState {
 
   // interference.cpp
   void find_interference();
+  [[nodiscard]] std::int64_t behind_host_reads(std::uint32_t device) const;
   [[nodiscard]] bool may_slow(const KernelRun& run) const;
   [[nodiscard]] bool pushes(const Crew& crew, const Interference& term) const;
   [[nodiscard]] std::int64_t pushing(std::uint32_t device, const Interference& term) const;
@@ -210,8 +211,11 @@ class Simulation : private RunState {
   [[nodiscard]] std::uint32_t member_of(const KernelRun& run) const;
 
   // signals.cpp
-  void post(const CompiledPost& post, std::uint32_t command, std::uint64_t times);
-  void post(const SignalPost& post, std::uint32_t command, std::uint64_t times);
+  /// `later`: what it takes besides its way.
+  void post(const CompiledPost& post, std::uint32_t command, std::uint64_t times,
+            std::int64_t later = 0);
+  void post(const SignalPost& post, std::uint32_t command, std::uint64_t times,
+            std::int64_t later = 0);
   void arrive(std::uint32_t view, SignalPost::Kind kind, std::uint64_t value, std::uint32_t poster);
   void seen(std::uint32_t command, std::uint32_t view);
   [[nodiscard]] std::uint32_t view_of(SignalId signal, std::uint32_t device) const;

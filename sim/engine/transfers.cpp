@@ -65,6 +65,7 @@ void Simulation::begin_bytes(std::uint32_t slot) {
   transfer.first_byte = now_;
   transfer.flow = kNone;
   if (command.amount == 0 || (shape.uses.count == 0 && !shape.uses.cap)) return end_bytes(slot);
+  if (shape.reads_host) ++host_reads_[compiled_.streams[command.stream].device];
   std::vector<ActivityId>& parked = parked_[command.target];
   ActivityId activity{0};
   if (parked.empty()) {
@@ -93,6 +94,7 @@ void Simulation::end_bytes(std::uint32_t slot) {
     shares_.set_multiplicity(activity, 0);
     parked_[command.target].push_back(activity);
     stop_flow(transfer.flow);
+    if (shape.reads_host) --host_reads_[compiled_.streams[command.stream].device];
   }
   Server& server = servers_[shape.server];
   ++server.free;

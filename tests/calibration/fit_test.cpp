@@ -9,11 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "calibration/fit/fit_profile.hpp"
+#include "calibration/fit/flag_fit.hpp"
 #include "calibration/fit/measured_grid.hpp"
 #include "calibration/fit/peer_fit.hpp"
 #include "calibration/fit/product_sample.hpp"
 #include "calibration/fit/undetermined.hpp"
 #include "kernels/shapes/table.hpp"
+#include "models/cost/tile_flags.hpp"
 #include "models/profile/json.hpp"
 
 namespace weft::calibration {
@@ -334,6 +336,32 @@ TEST(PrimitiveFit, TellsHowOftenAStreamLooksAgainByHowMuchLateWaitsVary) {
   static_cast<void>(fit_primitives(profile, measured.observations(), "made up"));
   ASSERT_TRUE(profile.control.stream_poll.has_value());
   EXPECT_NEAR(ratio(profile.control.stream_poll->value, us(8)), 1, 0.01);
+}
+
+// A flag of 3 us behind tiles that lie in one chunk each, and behind such that lie in four.
+TEST(TileFlags, AreFoundByWhatLiesBehindTiles) {
+  const model::Profile profile = model::load_profile("configs/profiles/h200-sxm.json");
+  Measured measured;
+  for (const int k : {256, 512, 2048}) {
+    for (const int chunks : {0, 1, 256}) {  // 0: the product alone
+      Case what = primitive("gemm_rs", "", "");
+      what.figure = chunks > 0 ? "A_s" : "A";
+      what.library = "weft", what.backend = "host_link", what.schedule = "device_flag";
+      what.transport = "copy_engine", what.shape = Shape{8192, 2048, k};
+      what.ranks = 2, what.chunks = chunks;
+      Sample& sample = measured.add(what, us(100));
+      sample.kernel = {.name = "gemm", .tile = {128, 128, 64}, .cluster = {2, 1}, .grid = 128};
+      if (chunks == 0) continue;
+      const model::GemmTile kernel = kernel_of(sample.kernel);
+      const Duration behind = model::behind_tile(profile, kernel, us(3), chunks == 256 ? 4 : 1);
+      const Duration tile = product_cost(profile, sample, true).tile_time();
+      sample.times = {us(100) + behind + model::exposed_behind(kernel, behind, tile) * 7};
+    }
+  }
+  const auto fitted = fit_tile_flags(profile, measured.observations()).control.tile_flag;
+  ASSERT_TRUE(fitted.has_value());
+  EXPECT_NEAR(ratio(fitted->value, us(3)), 1, 0.01);
+  EXPECT_EQ(fit_tile_flags(profile, {}), profile);
 }
 
 TEST(FitSamples, KeepsWhatNothingWasMeasuredOfAndNamesTheSuites) {

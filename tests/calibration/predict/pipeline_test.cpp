@@ -6,7 +6,6 @@
 
 #include "calibration/accuracy/rows.hpp"
 #include "calibration/fit/copies_fit.hpp"
-#include "calibration/fit/flag_fit.hpp"
 #include "calibration/fit/interference_fit.hpp"
 #include "calibration/fit/launch_fit.hpp"
 #include "calibration/fit/link_fit.hpp"
@@ -115,26 +114,6 @@ TEST(HostLinkFit, TellsAStreamsWriteOfAFlagFromItsWait) {
   const model::Profile fitted = fit_host_link(profile, observed(samples));
   EXPECT_NEAR(ratio(fitted.control.stream_write.value, us(2)), 1, 0.02);
   EXPECT_NEAR(ratio(fitted.control.stream_wait.value, us(3)), 1, 0.02);
-}
-
-// 64 x 16 tiles on 128 CTAs are 8 waves, and posting flags costs 4 us.
-TEST(TileFlags, CostWhatTheProductTakesLongerAWave) {
-  std::vector<Sample> samples;
-  for (const int k : {1024, 2048, 3072, 4096, 5120}) {
-    for (const char* figure : {"A", "A_s"}) {
-      Sample sample;
-      sample.what = boundary("gemm_rs", figure, 8192, k, 1);
-      sample.what.schedule = "device_flag";
-      sample.kernel = {.name = "gemm", .tile = {128, 128, 64}, .cluster = {2, 1}, .grid = 128};
-      sample.times = {us(figure == std::string("A") ? 100 : 104)};
-      samples.push_back(sample);
-    }
-  }
-  const model::Profile fitted = fit_tile_flags(h200(), observed(samples));
-  ASSERT_TRUE(fitted.control.tile_flag.has_value());
-  EXPECT_EQ(fitted.control.tile_flag->value, Duration::from_ps(500'000));
-  samples.resize(6);
-  EXPECT_EQ(fit_tile_flags(h200(), observed(samples)), h200());
 }
 
 // A product of 400 us, half of it on own rows, in 8 chunks of 50 more; 400 us of communication leave 4 launches beside
@@ -381,7 +360,19 @@ TEST(CopiesBeside, AreTheMedianOverTheSameProductsAlone) {
   EXPECT_EQ(term.access, model::InterferingAccess::engine_copy);
   EXPECT_NEAR(term.points.at(0).slow_down.value, 1.03, 1e-9);
   EXPECT_NEAR(term.slow_down.value, 1.06, 1e-9);  // both ways at once
+  EXPECT_FALSE(term.launch.has_value());
   EXPECT_EQ(fit_copies_beside(h200(), {}), h200());
+  // A kernel's post beside copies, 3 us later than beside none: a round trip behind what they read.
+  for (const auto& [variant, time] : {std::pair("none", 2.5), std::pair("none_beside_both", 5.5)}) {
+    samples.emplace_back();
+    Case& what = samples.back().what;
+    what.suite = "waits", what.operation = "stream_wait", what.transport = "sm";
+    what.variant = variant;
+    samples.back().times = {us(time)};
+  }
+  const model::Profile waited = fit_copies_beside(h200(), observed(samples));
+  ASSERT_TRUE(waited.interference.back().launch.has_value());
+  EXPECT_EQ(waited.interference.back().launch->value, us(3));
 }
 
 TEST(Predictor, SerialIsItsPartsAndChunksHideCommunication) {

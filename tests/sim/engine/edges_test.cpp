@@ -207,6 +207,42 @@ TEST(Edge, StreamThatLooksAgain) {
   }
 }
 
+// While a copy engine reads host memory, an event's hop is a round trip of 3 us later, and a flag that a kernel posts
+// two, by its count and its post; who waits for it looks once more. Copies from a peer hold nothing up.
+TEST(Edge, RoundTripsBehindCopiesFromTheHost) {
+  Machine machine = with_costs();
+  machine.devices[0].interference.push_back({.access = Interference::Access::engine_copy,
+                                             .full_link = false,
+                                             .name = "copies by engine",
+                                             .points = {{1, 1000}},
+                                             .launch = 3_us});
+  for (const bool from_host : {true, false}) {
+    ProgramBuilder b;
+    const SignalId flag = b.signal(MemoryId(0));
+    const KernelId posts = b.kernel("posts", 4)
+                               .footprint(lab::whole_sm())
+                               .role(Purpose::compute, TileOrder::static_shares)
+                               .range(4, 10_us)
+                               .post({.signal = flag, .from = {}})
+                               .id();
+    const StreamId first = b.stream(RankId(0));
+    const StreamId second = b.stream(RankId(0));
+    const EventId done = b.event();
+    b.thread(ProcessId(0))
+        .copy(b.stream(RankId(0)), 0, lab::route(machine, from_host ? 2 : 1, 0), 100_MB)
+        .launch(first, posts)
+        .record(first, done)
+        .wait(second, done)
+        .launch(second, gemm(b, 4, 10_us))
+        .wait(b.stream(RankId(0)), flag, 1);
+    lab::Tape tape;
+    lab::run(machine, b.finish(), tape);
+    EXPECT_EQ(tape.command(4).end.since_start(), 14_us + 2_us + 14_us + (from_host ? 3_us : 0_us));
+    EXPECT_EQ(tape.command(5).end.since_start(),
+              13_us + 700_ns + 400_ns + (from_host ? 3 * 3_us : 0_us));
+  }
+}
+
 // host_wait blocks the thread: what is behind it is issued when the event has reached the host.
 TEST(Edge, HostWait) {
   Machine machine = with_costs();
