@@ -80,6 +80,8 @@ struct Interference {
   std::string name{};
   std::vector<Point> points{};  ///< ascending in ctas
   Duration launch{};            ///< that a launch on the device takes longer
+  /// That a round trip to host memory takes longer: it stands behind what is read from there.
+  Duration round_trip{};
   friend bool operator==(const Interference&, const Interference&) = default;
 };
 

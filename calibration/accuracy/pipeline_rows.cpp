@@ -189,8 +189,7 @@ void add_ablations(ErrorRows& rows) {
        }});
   add(", without loads in flight that launches wait for",
       {{}, [](model::Profile& profile) {
-         for (model::InterferenceTerm& term : profile.interference)
-           if (term.access != model::InterferingAccess::engine_copy) term.launch.reset();
+         for (model::InterferenceTerm& term : profile.interference) term.launch.reset();
        }});
   add(", without a stream's wait for flags",
       {{}, [](model::Profile& profile) { profile.control.stream_wait.value = Duration(); }});
@@ -200,8 +199,7 @@ void add_ablations(ErrorRows& rows) {
       {{}, [](model::Profile& profile) { profile.control.stream_poll.reset(); }});
   add(", without round trips behind copies from the host",
       {{}, [](model::Profile& profile) {
-         for (model::InterferenceTerm& term : profile.interference)
-           if (term.access == model::InterferingAccess::engine_copy) term.launch.reset();
+         for (model::InterferenceTerm& term : profile.interference) term.round_trip.reset();
        }});
   add(", without the store behind a tile's flag",
       {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});

@@ -76,8 +76,8 @@ model::Profile fit_copies_beside(model::Profile profile, const std::vector<Obser
   term.full_link = false;
   term.points = {{1, slow}, {2, both}};
   if (const auto trip = round_trip_beside_copies(samples))
-    term.launch = {*trip,
-                   {model::SourceKind::measured, "posts of a kernel beside copies, over alone"}};
+    term.round_trip = {
+        *trip, {model::SourceKind::measured, "posts of a kernel beside copies, over alone"}};
   std::erase_if(profile.interference, [](const auto& each) { return each.name == term_name; });
   profile.interference.push_back(std::move(term));
   return profile;

@@ -303,6 +303,9 @@ InterferenceTerm read_interference(StrictObject& object) {
       true);
   term.launch = object.optional<Sourced<Duration>>(
       {"launch", "what a launch takes longer beside them"}, at_least(Duration()));
+  term.round_trip = object.optional<Sourced<Duration>>(
+      {"round_trip", "what a round trip to host memory takes longer behind what they read"},
+      at_least(Duration()));
   term.pace = object.optional<Sourced<Bandwidth>>(
       {"pace", "what all of them moved together where they were slowest"}, above(Bandwidth{}));
   term.points =

@@ -310,6 +310,8 @@ struct InterferenceTerm {
       points;  ///< ascending in CTAs; linear between them, from 1 at none
   /// What a launch takes longer, since it waits for what the CTAs have in flight.
   std::optional<Sourced<Duration>> launch = {};
+  /// What a round trip to host memory takes longer behind what is read from there.
+  std::optional<Sourced<Duration>> round_trip = {};
   /// What all of its CTAs moved together where they were slowest; none: they were not held to a pace.
   std::optional<Sourced<Bandwidth>> pace = {};
   friend bool operator==(const InterferenceTerm&, const InterferenceTerm&) = default;

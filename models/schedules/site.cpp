@@ -213,6 +213,7 @@ void apply_interference(const Profile& profile, bool full_link, sim::Machine& ma
     value.name = term.name;
     value.full_link = term.full_link;
     if (term.launch) value.launch = term.launch->value;
+    if (term.round_trip) value.round_trip = term.round_trip->value;
     value.access = access_of(*term.access);
     for (const InterferencePoint& point : term.points)
       value.points.push_back(

@@ -84,12 +84,12 @@ void Simulation::find_interference() {
 }
 
 // What a round trip to host memory takes longer for a device just now: it stands behind what a copy engine reads from
-// there, by the delay of the term of copies.
+// there.
 std::int64_t Simulation::behind_host_reads(std::uint32_t device) const {
   if (host_reads_[device] == 0) return 0;
   Duration longest;
   for (const Interference& term : machine_.devices[device].interference)
-    if (term.access == Interference::Access::engine_copy) longest = std::max(longest, term.launch);
+    longest = std::max(longest, term.round_trip);
   return sync(longest);
 }
 
@@ -141,8 +141,7 @@ bool Simulation::update_slowdowns() {
     for (const Interference& term : machine_.devices[d].interference) {
       const std::int64_t ctas = pushing(d, term);
       slowdown = std::max(slowdown, slowdown_at(term, ctas));
-      const bool copies = term.access == Interference::Access::engine_copy;
-      if (ctas > 0 && !copies) launch_delay_[d] = std::max(launch_delay_[d], term.launch);
+      if (ctas > 0) launch_delay_[d] = std::max(launch_delay_[d], term.launch);
     }
     if (slowdown == slowdown_[d]) continue;
     slowdown_[d] = slowdown;

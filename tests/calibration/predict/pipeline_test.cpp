@@ -360,7 +360,7 @@ TEST(CopiesBeside, AreTheMedianOverTheSameProductsAlone) {
   EXPECT_EQ(term.access, model::InterferingAccess::engine_copy);
   EXPECT_NEAR(term.points.at(0).slow_down.value, 1.03, 1e-9);
   EXPECT_NEAR(term.slow_down.value, 1.06, 1e-9);  // both ways at once
-  EXPECT_FALSE(term.launch.has_value());
+  EXPECT_FALSE(term.round_trip.has_value());
   EXPECT_EQ(fit_copies_beside(h200(), {}), h200());
   // A kernel's post beside copies, 3 us later than beside none: a round trip behind what they read.
   for (const auto& [variant, time] : {std::pair("none", 2.5), std::pair("none_beside_both", 5.5)}) {
@@ -371,8 +371,8 @@ TEST(CopiesBeside, AreTheMedianOverTheSameProductsAlone) {
     samples.back().times = {us(time)};
   }
   const model::Profile waited = fit_copies_beside(h200(), observed(samples));
-  ASSERT_TRUE(waited.interference.back().launch.has_value());
-  EXPECT_EQ(waited.interference.back().launch->value, us(3));
+  ASSERT_TRUE(waited.interference.back().round_trip.has_value());
+  EXPECT_EQ(waited.interference.back().round_trip->value, us(3));
 }
 
 TEST(Predictor, SerialIsItsPartsAndChunksHideCommunication) {

@@ -215,7 +215,7 @@ TEST(Edge, RoundTripsBehindCopiesFromTheHost) {
                                              .full_link = false,
                                              .name = "copies by engine",
                                              .points = {{1, 1000}},
-                                             .launch = 3_us});
+                                             .round_trip = 3_us});
   for (const bool from_host : {true, false}) {
     ProgramBuilder b;
     const SignalId flag = b.signal(MemoryId(0));
