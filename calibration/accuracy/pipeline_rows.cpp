@@ -149,7 +149,8 @@ void add_shared_ablations(ErrorRows& rows) {
     add_ablation(rows, backend, name + ", each rank a process of its own", process);
     add_ablation(rows, backend, name + ", without hops of events", events);
     add_ablation(rows, backend, name + ", without the rate of CTAs in a product's launch", launch);
-    add_ablation(rows, backend, name + ", without what tiles in the order of chunks read", order);
+    add_ablation(rows, backend, name + ", without what tiles in the order of chunks read again",
+                 order);
     add_ablations_of_pieces(rows, backend, name);
   }
   add_ablation(rows, "virtual_ranks", shared + ", without sharing of memory", memory);

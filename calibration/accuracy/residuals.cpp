@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "calibration/accuracy/report.hpp"
@@ -18,16 +18,24 @@ double six_digits(double value) {
   return std::round(value * 1e6) / 1e6;
 }
 
-/// The most ranks among the rows that were predicted; none where they are all of one.
-std::optional<std::int64_t> most_ranks(const ErrorRow& row, const std::vector<Observation>& all) {
+/// What the rows of a family are of: the most ranks, and what they do by whom.
+void say_what_rows_are(const ErrorRow& row, const std::vector<Observation>& all,
+                       model::FamilyError& error) {
   std::set<int> asked;
   for (const Point& point : row.points) asked.insert(point.sample);
+  std::set<std::string> operations, transports;
   std::int64_t most = 1;
   for (const Observation& seen : all) {
-    if (asked.contains(seen.held))
-      most = std::max<std::int64_t>(most, seen.what().ranks.value_or(1));
+    const Case& what = seen.what();
+    if (!asked.contains(seen.held)) continue;
+    most = std::max<std::int64_t>(most, what.ranks.value_or(1));
+    operations.insert(what.operation);
+    if (!what.transport.empty()) transports.insert(what.transport);
   }
-  return most > 1 ? std::optional(most) : std::nullopt;
+  if (most == 1) return;
+  error.ranks = most;
+  error.operations.assign(operations.begin(), operations.end());
+  error.transports.assign(transports.begin(), transports.end());
 }
 
 }  // namespace
@@ -50,7 +58,7 @@ void add_residuals(model::Profile& profile, const Evidence& evidence,
     error.bias = six_digits(row.bias);
     error.low = six_digits(row.low);
     error.high = six_digits(row.high);
-    error.ranks = most_ranks(row, all);
+    say_what_rows_are(row, all, error);
     error.source = {model::SourceKind::measured,
                     reference + ", each fold of shapes left out of the fit"};
     profile.errors.push_back(std::move(error));

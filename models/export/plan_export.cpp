@@ -254,8 +254,15 @@ std::vector<std::string> header_of(const Plan& plan) {
     lines.push_back(fmt::format("{}: {}, predicted gain {}", boundary.figures.boundary,
                                 pick_words(boundary), gain));
   }
-  lines.push_back(fmt::format("predictions are within {:.0f} % in nine of ten cases like it",
-                              plan.band.fraction() * 100));
+  lines.push_back(
+      plan.band.known()
+          ? fmt::format("in nine of ten cases like it {:.2f} to {:.2f} of what is predicted{}",
+                        plan.band.low, plan.band.high,
+                        plan.band.source.kind == SourceKind::assumed
+                            ? fmt::format(" (assumed: {})", plan.band.source.reference)
+                            : "")
+          : fmt::format("how far off predictions may be is not known ({})",
+                        plan.band.source.reference));
   for (std::string& line : lines) std::replace(line.begin(), line.end(), '\n', ' ');
   return lines;
 }

@@ -63,7 +63,8 @@ Comparison compare(const Scenario& scenario, const std::vector<std::string>& sch
       if (each.choice.schedule != &schedule) continue;
       result.choice = each.choice;
       result.figures = evaluate(comparison.boundary, each.choice, *comparison.site, effects);
-      result.band = band_of(comparison.boundary, each.choice, *comparison.site);
+      result.band =
+          band_of(comparison.boundary, each.choice, *comparison.site, unlike_a_run(scenario));
       break;
     }
     if (!result.choice)

@@ -2,107 +2,235 @@
 #include "models/planner/error_band.hpp"
 
 #include <algorithm>
-#include <string>
+#include <limits>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "models/profile/names.hpp"
+#include "models/schedules/fused.hpp"
 #include "models/schedules/registry.hpp"
+#include "sim/units/format.hpp"
 
 namespace weft::model {
 
 namespace {
 
-/// Products as the library chooses them for weights that were never measured, by our samples or by another's table,
-/// and its collectives likewise. A sum is off by no greater share than the worse of its parts.
-constexpr std::string_view kUnfusedFamilies[] = {
-    "GEMM, cuBLASLt, N and K never measured", "library GEMM bf16",
-    "NCCL on NVLink, 2..8 GPUs, >= 64 KiB", "collectives from 1 MiB"};
+constexpr std::int64_t kib = 1024, mib = 1024 * kib;
+
+/// The library's products of weights that were never measured, by our samples or by another's table.
+constexpr std::string_view product_families[] = {"GEMM, cuBLASLt, N and K never measured",
+                                                 "library GEMM bf16"};
+/// Its collectives by message: those of our fit before those of tables alone.
+struct CollectiveFamily {
+  std::string_view name;
+  std::int64_t from, below;
+};
+constexpr CollectiveFamily collective_families[] = {
+    {"NCCL on NVLink, 2..8 GPUs, >= 64 KiB", 64 * kib, std::numeric_limits<std::int64_t>::max()},
+    {"NCCL on NVLink, 2..8 GPUs, 8 to 32 KiB", 8 * kib, 64 * kib},
+    {"collectives from 1 MiB", mib, std::numeric_limits<std::int64_t>::max()},
+    {"collectives 16 KiB to 1 MiB", 16 * kib, mib},
+    {"collectives below 16 KiB", 0, 16 * kib}};
+
+/// Adds the items of one list to another's, each once; names have commas.
+void join(std::string& list, std::string_view more) {
+  constexpr std::string_view between = "; ";
+  while (!more.empty()) {
+    const std::string_view item = more.substr(0, more.find(between));
+    more.remove_prefix(std::min(more.size(), item.size() + between.size()));
+    const std::string known = fmt::format("{0}{1}{0}", between, list);
+    if (known.find(fmt::format("{0}{1}{0}", between, item)) != std::string::npos) continue;
+    if (!list.empty()) list += between;
+    list += item;
+  }
+}
 
 ErrorBand band_from(const FamilyError& error) {
   ErrorBand band{error.low, error.high, error.family, error.source};
-  // A table of which no interval was made has the size that 95 in 100 errors keep to.
-  if (band.low == band.high) band.low = std::max(0.0, 1 - error.p95), band.high = 1 + error.p95;
+  // Of which no interval was made: the error is predicted over measured, and 95 in 100 keep to this size of it.
+  if (band.low == band.high && error.p95 < 1) {
+    band.low = 1 / (1 + error.p95);
+    band.high = 1 / (1 - error.p95);
+  }
   return band;
 }
 
-struct Found {
-  ErrorBand band;
-  std::optional<std::int64_t> ranks;
+/// What all families so far span, and what is unlike their rows.
+class Span {
+ public:
+  explicit Span(std::vector<std::string> unlike) : unlike_(std::move(unlike)) {}
+
+  [[nodiscard]] bool empty() const { return !band_.known(); }
+  void unlike(std::string what) { unlike_.push_back(std::move(what)); }
+
+  void add(const FamilyError& error, std::int64_t ranks, const std::string& operation,
+           const std::string& transport) {
+    band_ = empty() ? band_from(error) : span_of({band_, band_from(error)});
+    if (error.ranks && ranks > *error.ranks)
+      unlike(fmt::format("no more than {} ranks were measured", *error.ranks));
+    const auto lacks = [](const std::vector<std::string>& rows, const std::string& what) {
+      return !rows.empty() && !what.empty() &&
+             std::find(rows.begin(), rows.end(), what) == rows.end();
+    };
+    if (lacks(error.operations, operation)) unlike(fmt::format("no {} was measured", operation));
+    if (lacks(error.transports, transport))
+      unlike(fmt::format("no transport by {} was measured", transport));
+  }
+
+  [[nodiscard]] ErrorBand result() const {
+    ErrorBand band = band_;
+    std::string all;
+    for (const std::string& each : unlike_) join(all, each);
+    if (!band.known())
+      band.source = {SourceKind::assumed,
+                     "the profile was not tested on rows that its fit did not see"};
+    else if (!all.empty())
+      band.source = {SourceKind::assumed, all};
+    return band;
+  }
+
+ private:
+  ErrorBand band_;
+  std::vector<std::string> unlike_;
 };
 
-void widen(Found& found, const FamilyError& error) {
-  const ErrorBand band = band_from(error);
-  if (!found.band.known() || band.fraction() > found.band.fraction())
-    found = {band, error.ranks ? error.ranks : found.ranks};
-}
-
-/// Of the families whose name is `name`, with the library behind it where they tell libraries apart.
-void widen_by(Found& found, const Profile& profile, const std::string& name, GemmLibrary library) {
-  const std::string with_library =
-      fmt::format("{}, {}", name, library == GemmLibrary::ours ? "our kernels" : "cuBLASLt");
-  for (const FamilyError& error : profile.errors) {
-    if (error.family == name || error.family == with_library) widen(found, error);
+/// As samples name what is fused; empty where nothing is.
+std::string operation_of(const Boundary& boundary) {
+  const std::optional<FusedPair> pair = fused_pair(boundary);
+  if (!pair) return "";
+  switch (boundary.collectives[pair->collective].op) {
+    case CollectiveOp::all_gather:
+      return pair->gathers ? "ag_gemm" : "gemm_ag";
+    case CollectiveOp::reduce_scatter:
+      return "gemm_rs";
+    case CollectiveOp::all_reduce:
+      return "gemm_ar";
+    default:
+      return pair->gathers ? "a2a_gemm" : "gemm_a2a";
   }
 }
 
-DType type_of_products(const Boundary& boundary) {
+std::string transport_of(const Knobs& knobs) {
+  for (const auto& [name, value] : knobs.values()) {
+    if (name != "transport") continue;
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  }
+  return "";
+}
+
+const MatmulWork* first_product(const Boundary& boundary) {
   for (const Operator& op : boundary.operators) {
-    if (const MatmulWork* work = matmul_of(op)) return work->x.element;
+    if (const MatmulWork* work = matmul_of(op)) return work;
   }
-  return DType::bf16;
+  return nullptr;
+}
+
+/// The family of a schedule, with the library behind its name where families tell libraries apart.
+void add_schedule(Span& span, const Boundary& boundary, const std::string& family,
+                  const ScheduleChoice& pick, const Site& site) {
+  const std::string with_library = fmt::format(
+      "{}, {}", family, site.products == GemmLibrary::ours ? "our kernels" : "cuBLASLt");
+  for (const FamilyError& error : site.profile.errors) {
+    if (error.family == family || error.family == with_library)
+      span.add(error, site.ranks(), operation_of(boundary), transport_of(pick.knobs));
+  }
+}
+
+/// Those of the library's kernels one after the other. A sum is off by no greater share than the worse of its parts.
+void add_parts(Span& span, const Boundary& boundary, const Site& site) {
+  const Profile& profile = site.profile;
+  if (first_product(boundary) != nullptr) {
+    const FamilyError* found = nullptr;
+    for (const std::string_view family : product_families)
+      if (found == nullptr) found = profile.error_of(family);
+    if (found != nullptr)
+      span.add(*found, 1, "", "");
+    else
+      span.unlike("no product was measured");
+  }
+  for (const BoundaryCollective& each : boundary.collectives) {
+    if (each.group < 2) continue;
+    const FamilyError* found = nullptr;
+    for (const CollectiveFamily& family : collective_families) {
+      const bool of_this =
+          each.message.count() >= family.from && each.message.count() < family.below;
+      if (found == nullptr && of_this) found = profile.error_of(family.name);
+    }
+    if (found != nullptr)
+      span.add(*found, each.group, std::string(name_of(each.op)), "");
+    else
+      span.unlike(fmt::format("no collective of {} was measured", each.message));
+  }
 }
 
 }  // namespace
 
-ErrorBand band_of(const Boundary& boundary, const ScheduleChoice& pick, const Site& site) {
-  const Profile& profile = site.profile;
+ErrorBand band_of(const Boundary& boundary, const ScheduleChoice& pick, const Site& site,
+                  std::vector<std::string> unlike) {
   const ScheduleInfo& info = pick.schedule->info();
-  const bool overlaps = pick.schedule->overlaps(boundary, pick.knobs, site);
-  std::vector<std::string> unlike;
-  Found found;
-  if (overlaps && !info.measured_in.empty())
-    widen_by(found, profile, info.measured_in, site.products);
-  if (!found.band.known()) {
-    for (const std::string_view family : kUnfusedFamilies) {
-      if (const FamilyError* error = profile.error_of(family)) widen(found, *error);
-    }
-    if (overlaps && found.band.known()) {
+  Span span(std::move(unlike));
+  if (!info.measured_in.empty() && info.measured_in != unfused_rows)
+    add_schedule(span, boundary, info.measured_in, pick, site);
+  if (span.empty()) {
+    add_parts(span, boundary, site);
+    if (info.measured_in != unfused_rows)
+      span.unlike(fmt::format("no run of {} was measured", info.name));
+    else if (pick.knobs.values() != Knobs(info.knobs).values())
+      span.unlike("its collectives were measured as the library chooses them");
+    if (!span.empty() && pick.schedule->overlaps(boundary, pick.knobs, site)) {
       for (const Schedule* schedule : all_schedules()) {
         if (!schedule->info().measured_in.empty())
-          widen_by(found, profile, schedule->info().measured_in, site.products);
+          add_schedule(span, boundary, schedule->info().measured_in, pick, site);
       }
-      unlike.push_back(fmt::format("no run of {} was measured", info.name));
     }
   }
-  if (!found.band.known()) {
-    found.band.source = {SourceKind::assumed,
-                         "the profile was not tested on rows that its fit did not see"};
-    return found.band;
-  }
-  if (site.group.nodes > 1) unlike.emplace_back("runs across nodes were not measured");
-  if (found.ranks && site.ranks() > *found.ranks)
-    unlike.push_back(fmt::format("no more than {} ranks were measured", *found.ranks));
-  if (const DType type = type_of_products(boundary); type != DType::bf16)
-    unlike.push_back(fmt::format("no product of {} was measured", name_of(type)));
-  if (!unlike.empty())
-    found.band.source = {SourceKind::assumed, fmt::format("{}", fmt::join(unlike, ", "))};
-  return found.band;
+  if (site.group.nodes > 1) span.unlike("no run across nodes was measured");
+  const MatmulWork* work = first_product(boundary);
+  if (work != nullptr && work->x.element != DType::bf16)
+    span.unlike(fmt::format("no product of {} was measured", name_of(work->x.element)));
+  return span.result();
 }
 
-ErrorBand widest(const std::vector<ErrorBand>& bands) {
-  const auto widest = std::max_element(
-      bands.begin(), bands.end(),
-      [](const ErrorBand& a, const ErrorBand& b) { return a.fraction() < b.fraction(); });
-  return widest == bands.end() ? ErrorBand() : *widest;
+std::vector<std::string> unlike_a_run(const Scenario& scenario) {
+  std::vector<std::string> unlike;
+  if (scenario.fidelity != sim::Fidelity::contended)
+    unlike.emplace_back("effects of a run are left out");
+  if (scenario.cost_model != CostModel::profile)
+    unlike.push_back(fmt::format("collectives are priced by {}", name_of(scenario.cost_model)));
+  if (!scenario.overrides.empty()) unlike.emplace_back("parts of the machine are overridden");
+  return unlike;
 }
 
-ErrorBand attention_band(const Profile& profile) {
-  Found found;
+ErrorBand attention_band(const Profile& profile, Phase phase) {
   for (const FamilyError& error : profile.errors) {
-    if (error.family.find("attention") != std::string::npos) widen(found, error);
+    if (error.family.find("attention") == std::string::npos) continue;
+    ErrorBand band = band_from(error);
+    if (phase != Phase::prefill && phase != Phase::forward)
+      band.source = {SourceKind::assumed,
+                     fmt::format("no attention of {} was measured", name_of(phase))};
+    return band;
   }
-  return found.band;
+  ErrorBand none;
+  none.source = {SourceKind::assumed, "no attention was measured"};
+  return none;
+}
+
+ErrorBand span_of(const std::vector<ErrorBand>& bands) {
+  ErrorBand span;
+  std::string assumed;
+  for (const ErrorBand& band : bands) {
+    if (band.source.kind == SourceKind::assumed) join(assumed, band.source.reference);
+    if (!band.known()) continue;
+    if (!span.known() || band.fraction() > span.fraction()) span.source = band.source;
+    span.low = span.known() ? std::min(span.low, band.low) : band.low;
+    span.high = span.known() ? std::max(span.high, band.high) : band.high;
+    join(span.family, band.family);
+  }
+  if (!assumed.empty()) span.source = {SourceKind::assumed, assumed};
+  return span;
 }
 
 }  // namespace weft::model

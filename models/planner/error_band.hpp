@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far predictions may be off: which of a profile's errors a plan's times belong to.
+// How far predictions may be off: which of a profile's errors a plan's times belong to, and in what they are unlike
+// the rows that these are of.
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "models/planner/evaluate.hpp"
 #include "models/planner/figures.hpp"
-#include "models/planner/search.hpp"
+#include "models/planner/scenario.hpp"
 #include "models/profile/profile.hpp"
 #include "models/schedules/site.hpp"
 #include "models/workloads/boundary.hpp"
+#include "models/workloads/spec.hpp"
 
 namespace weft::model {
 
-/// Of one boundary's pick: the family that its schedule was measured in with the site's library; of one that was not,
-/// and whose parts overlap, the widest of those that were. Without overlap, the wider of the library's products and
-/// the library's collectives. The source is `assumed` where the pick is unlike what was measured, and says how: more
-/// ranks, several nodes, another type, a schedule of another system. Not known where the profile was not tested.
+/// Of one boundary's pick: that of the family which its schedule was measured in with the site's library. Of another
+/// schedule, and where the profile has no such family, what its parts' families span: the library's products and
+/// collectives, and of what overlaps those schedules that were measured. `unlike`: in what the scenario is unlike any
+/// run. The source is `assumed` where anything is, and says what. Not known where the profile was not tested.
 [[nodiscard]] ErrorBand band_of(const Boundary& boundary, const ScheduleChoice& pick,
-                                const Site& site);
+                                const Site& site, std::vector<std::string> unlike = {});
 
-/// Of a whole plan: the widest of its picks, and of attention where a model's layers have it.
-[[nodiscard]] ErrorBand widest(const std::vector<ErrorBand>& bands);
-[[nodiscard]] ErrorBand attention_band(const Profile& profile);
+/// In what a scenario is unlike a run: another cost model, effects that are left out, parts that are overridden.
+[[nodiscard]] std::vector<std::string> unlike_a_run(const Scenario& scenario);
+
+/// Of attention in a phase; not known where none was measured.
+[[nodiscard]] ErrorBand attention_band(const Profile& profile, Phase phase);
+
+/// What all of these span: assumed where one is, or is not known.
+[[nodiscard]] ErrorBand span_of(const std::vector<ErrorBand>& bands);
 
 }  // namespace weft::model

@@ -104,13 +104,18 @@ std::string since_lock(const Lock& lock, const EffectiveConfig& now) {
                          : fmt::format("changed since the lock: {}", fmt::join(changed, ", "));
 }
 
+/// The least part of a time that is growth: a digit of those that are printed.
+constexpr double least_growth = 1e-4;
+
 CheckedPick compare(const LockedPick& locked, const BoundaryPlan& now, const ErrorBand& band,
                     const Site& site, const sim::Effects& effects) {
   CheckedPick result;
   result.boundary = locked.boundary;
   const Figures& figures = now.figures.figures;
-  const Duration allowed = Duration::from_ps(
-      static_cast<std::int64_t>(band.fraction() * static_cast<double>(locked.overlapped.ps())));
+  // Where the error is not known, what is printed of a time is as much as can be told apart.
+  const Duration allowed =
+      Duration::from_ps(static_cast<std::int64_t>((band.known() ? band.fraction() : least_growth) *
+                                                  static_cast<double>(locked.overlapped.ps())));
   const Schedule* schedule = find_schedule(locked.schedule);
   // A lock from before a knob was there means its default.
   Knobs knobs = schedule == nullptr ? Knobs() : Knobs(schedule->info().knobs);
@@ -137,9 +142,10 @@ CheckedPick compare(const LockedPick& locked, const BoundaryPlan& now, const Err
                     pick_text(locked.schedule, locked.knobs), cost);
   } else if (figures.exposed() > locked.exposed + allowed) {
     result.regressed = true;
-    result.sentence =
-        fmt::format("exposed time grew from {} to {}, more than the {} that the error band allows",
-                    locked.exposed, figures.exposed(), allowed);
+    result.sentence = fmt::format(
+        "exposed time grew from {} to {}{}", locked.exposed, figures.exposed(),
+        band.known() ? fmt::format(", more than the {} that the error band allows", allowed)
+                     : "; how far off either may be is not known");
   } else {
     result.sentence =
         fmt::format("{} holds: exposed {}, locked at {}", pick_text(locked.schedule, locked.knobs),

@@ -31,7 +31,9 @@ namespace {
 class Searcher {
  public:
   Searcher(const Scenario& scenario, const PlanOptions& options)
-      : effects_(sim::effects_of(scenario.fidelity)), options_(options) {}
+      : effects_(sim::effects_of(scenario.fidelity)),
+        options_(options),
+        unlike_(unlike_a_run(scenario)) {}
 
   const sim::Effects& effects() const { return effects_; }
 
@@ -86,11 +88,12 @@ class Searcher {
   void finish(BoundaryPlan& result, const Site& site) const {
     result.figures = {result.boundary.name, result.pick.schedule->info().name, result.pick.knobs,
                       evaluate(result.boundary, result.pick, site, effects_)};
-    result.band = band_of(result.boundary, result.pick, site);
+    result.band = band_of(result.boundary, result.pick, site, unlike_);
   }
 
   sim::Effects effects_;
   const PlanOptions& options_;
+  std::vector<std::string> unlike_;  ///< in what the scenario is unlike any run
 };
 
 // The overrides that concern a replica of `ranks` ranks: a slow rank beyond it, of `gpus`, slows another replica.
@@ -338,11 +341,13 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
                                 ? a.step < b.step
                                 : a.tokens_per_second_per_gpu > b.tokens_per_second_per_gpu;
                    });
-  std::vector<ErrorBand> bands{attention_band(ground.profile)};
-  if (!plan.layouts.empty()) {
-    for (const BoundaryPlan& each : plan.layouts.front().boundaries) bands.push_back(each.band);
+  if (plan.layouts.empty()) {
+    plan.band.source = {SourceKind::assumed, "nothing fits"};
+    return;
   }
-  plan.band = widest(bands);
+  std::vector<ErrorBand> bands{attention_band(ground.profile, wanted.work.phase)};
+  for (const BoundaryPlan& each : plan.layouts.front().boundaries) bands.push_back(each.band);
+  plan.band = span_of(bands);
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ struct Plan {
   std::vector<LayoutPlan> layouts;  ///< best first by the objective; empty: nothing fits
   std::vector<RefusedLayout> refused;
   SearchCount count;
-  ErrorBand band;                          ///< the widest that the best layout's times are made of
+  ErrorBand band;                          ///< what those of the best layout span, with attention's
   EffectiveConfig config;                  ///< what it was made from
   std::vector<config::ConfigError> notes;  ///< what was assumed or passed over in the model's file
   std::vector<config::SourcedUse>

@@ -338,6 +338,11 @@ FamilyError read_error(StrictObject& object) {
       above(0.0));
   error.ranks = object.optional<std::int64_t>(
       {"ranks", "most ranks of a row, where they communicate"}, at_least(std::int64_t{1}));
+  error.operations =
+      object.defaulted<std::vector<std::string>>({"operations", "what its rows are of"}, {});
+  error.transports =
+      object.defaulted<std::vector<std::string>>({"transports", "who moved the bytes"}, {});
+  if (error.low > error.high) object.error("high", "is below \"low\"", "the lower end of the interval first");
   error.source = object.required_object({"source", "the rows"}, config::detail::read_source);
   return error;
 }

@@ -220,6 +220,9 @@ config::Value to_value(const Profile& profile) {
                                             {"low", error.low},
                                             {"high", error.high}});
               if (error.ranks) object.set("ranks", *error.ranks);
+              const auto text = [](const std::string& name) { return Value(name); };
+              if (!error.operations.empty()) object.set("operations", list(error.operations, text));
+              if (!error.transports.empty()) object.set("transports", list(error.transports, text));
               object.set("source", source_value(error.source));
               return object;
             }));

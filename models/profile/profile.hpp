@@ -325,6 +325,8 @@ struct FamilyError {
   /// Measured over predicted: 90 % of rows of new shapes lie between; both 1: not known, p95 is.
   double low = 1, high = 1;
   std::optional<std::int64_t> ranks;  ///< most ranks of a row, where they communicate
+  /// What its rows are of: operations ("ag_gemm", "all_gather") and who moved bytes ("sm"); empty: not said.
+  std::vector<std::string> operations{}, transports{};
   Source source;
   friend bool operator==(const FamilyError&, const FamilyError&) = default;
 };

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/schedules/knobs.hpp"
@@ -20,6 +21,9 @@
 namespace weft::model {
 
 class LayerProgram;  // models/schedules/layer_program.hpp
+
+/// ScheduleInfo::measured_in of schedules that are the library's product and collective one after the other.
+inline constexpr std::string_view unfused_rows = "unfused";
 
 struct ScheduleInfo {
   std::string name;      ///< "chunked", "te.pipeline"
@@ -33,8 +37,8 @@ struct ScheduleInfo {
   std::string resources{};           ///< SMs, engines and switch that it uses
   std::string buffers{};             ///< what it holds beside the operands
   std::vector<std::string> rules{};  ///< its system's restrictions, in the system's own terms
-  /// The families of a profile's errors (FamilyError) that its runs were measured in, by how their names begin;
-  /// empty: none was.
+  /// The families of a profile's errors (FamilyError) that its runs were measured in, by how their names begin, or
+  /// unfused_rows; empty: none was.
   std::string measured_in{};
 };
 

@@ -81,6 +81,15 @@ TEST_F(Command, NoSampleIsNoAccuracy) {
   EXPECT_THAT(ran.err, HasSubstr("there is no sample there"));
 }
 
+TEST_F(Command, NoRowIsNoAccuracy) {
+  const Ran ran = weft("accuracy calibration/samples/published --only interstellar");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("no row has any of these in its name"));
+  EXPECT_EQ(weft("accuracy calibration/samples/published --final --only GEMM --results $T").code,
+            2);
+  EXPECT_THAT(files(), IsEmpty());
+}
+
 TEST_F(Command, SaysWhereWhatOnlyTheMachineRefusesIsWritten) {
   write("s.json",
         R"({"schema": "weft.scenario/1", "name": "x", "boundary": {"operator": "ag_gemm",
@@ -192,7 +201,7 @@ TEST_F(Command, PlanGivesCountsAndPicksAsJson) {
   EXPECT_LT(at(band, "low").as_real(), 1);
   EXPECT_GT(at(band, "high").as_real(), 1);
   EXPECT_THAT(weft(std::string(kConfigs) + "plan $T/s.json").out,
-              HasSubstr(" in nine of ten cases like it ("));
+              HasSubstr(" in nine of ten cases like it, by "));
 }
 
 TEST_F(Command, CheckHoldsAndThenFails) {

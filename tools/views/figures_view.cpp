@@ -58,12 +58,14 @@ Value to_value(const model::Attribution& attribution) {
 }
 
 Value to_value(const model::ErrorBand& band) {
-  return Value::object({{"fraction", band.fraction()},
-                        {"low", band.low},
-                        {"high", band.high},
-                        {"family", band.family},
-                        {"source", config::to_value(band.source.kind)},
-                        {"reference", band.source.reference}});
+  Value object = Value::object();
+  object.set("fraction", band.known() ? Value(band.fraction()) : Value())
+      .set("low", band.known() ? Value(band.low) : Value())
+      .set("high", band.known() ? Value(band.high) : Value())
+      .set("family", band.family)
+      .set("source", config::to_value(band.source.kind))
+      .set("reference", band.source.reference);
+  return object;
 }
 
 void add_config(const model::EffectiveConfig& config, Value& object) {
@@ -84,6 +86,16 @@ Value to_value(const std::vector<config::SourcedUse>& assumed) {
                              {"reference", use.reference}}));
   }
   return list;
+}
+
+std::string describe_band(const std::string& name, Duration time, const model::ErrorBand& band) {
+  if (!band.known())
+    return fmt::format("  how far off {} may be is not known ({})\n", name, band.source.reference);
+  return fmt::format(
+      "  measured, {} is from {} to {} in nine of ten cases like it, by {} ({}: {})\n", name,
+      band.least(time), band.most(time), band.family,
+      config::Codec<config::SourceKind>::write(band.source.kind).as_string(),
+      band.source.reference);
 }
 
 std::string describe(const model::Figures& f, const std::optional<model::ErrorBand>& band) {
@@ -113,17 +125,11 @@ std::string describe(const model::Figures& f, const std::optional<model::ErrorBa
     text += fmt::format("  {} kinds of race: only all one way and all the other were run\n",
                         f.unresolved_races);
   }
-  if (band && band->known()) {
-    const Duration least = band->least(f.overlapped), most = band->most(f.overlapped);
-    text += fmt::format("  D from {} to {} in nine of ten cases like it ({}; {}: {})\n", least,
-                        most, band->family,
-                        config::Codec<config::SourceKind>::write(band->source.kind).as_string(),
-                        band->source.reference);
-    if (f.serial != f.overlapped && least <= f.serial && f.serial <= most)
-      text += "  C lies among these: measure both before relying on the difference\n";
-  } else if (band) {
-    text += fmt::format("  how far off it may be is not known ({})\n", band->source.reference);
-  }
+  if (!band) return text;
+  text += describe_band("D", f.overlapped, *band);
+  if (band->known() && f.serial != f.overlapped && band->least(f.overlapped) <= f.serial &&
+      f.serial <= band->most(f.overlapped))
+    text += "  C lies among these: measure both before relying on the difference\n";
   return text;
 }
 

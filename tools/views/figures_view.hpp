@@ -26,6 +26,10 @@ void add_figures(const model::Figures& figures, config::Value& object);
 /// Appends what a run ran on: config_hash, config_parts (a fingerprint each) and the scenario as it was run.
 void add_config(const model::EffectiveConfig& config, config::Value& object);
 
+/// One line: between which times what is predicted to take `time` lies, and how that is known.
+[[nodiscard]] std::string describe_band(const std::string& name, Duration time,
+                                        const model::ErrorBand& band);
+
 /// The figures as a small table of lines, with what each means.
 [[nodiscard]] std::string describe(const model::Figures& figures,
                                    const std::optional<model::ErrorBand>& band);

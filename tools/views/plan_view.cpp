@@ -194,6 +194,7 @@ std::string describe(const model::Plan& plan, int top) {
                           layer.count, layer.name, layer.picks.overlapped, layer.serial.overlapped,
                           layer.picks.exposed());
     }
+    text += describe_band("a step", best.step, plan.band);
     for (const std::string& note : best.notes) text += fmt::format("  ! {}\n", note);
   }
   for (const model::BoundaryPlan& boundary : best.boundaries)

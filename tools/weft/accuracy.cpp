@@ -35,6 +35,8 @@ ExitCode accuracy(const AccuracyOptions& options, Context& context) {
     context.out << calibration::markdown(calibration::load_final(options.results));
     return ExitCode::ok;
   }
+  if (options.final && !options.only.empty())
+    throw UsageError("--final is recorded whole: it goes without --only");
   if (options.samples.empty()) throw UsageError("accuracy needs samples: files or folders");
   const model::Profile profile =
       model::load_profile(config_file("profiles", options.profile, context));
@@ -52,6 +54,8 @@ ExitCode accuracy(const AccuracyOptions& options, Context& context) {
               .spec};
   const calibration::Report report =
       calibration::make_report(profile, evidence, calibration::fit_profile, asked);
+  if (report.errors.empty() && report.decisions.empty())
+    throw UsageError("no row has any of these in its name; without --only all are printed");
   if (options.final) calibration::record_final(options.results, report, now());
   if (options.svg) config::write_file(*options.svg, accuracy_plot(report));
   context.out << (context.format == Format::json ? config::to_json(calibration::to_value(report))

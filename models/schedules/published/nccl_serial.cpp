@@ -23,7 +23,8 @@ class NcclSerial final : public NcclWhole {
         .edges = "stream order",
         .resources = "NCCL's channels, a CTA each; none of them with NCCL_CTA_POLICY zero",
         .buffers = "registered: the collective's message in symmetric windows",
-        .rules = nccl_rules()};
+        .rules = nccl_rules(),
+        .measured_in = std::string(unfused_rows)};
     return info;
   }
 };

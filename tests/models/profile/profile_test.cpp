@@ -84,6 +84,17 @@ std::string errors_of(const Profile& profile, const std::string& from, const std
   return "no error";
 }
 
+TEST(Profiles, AnIntervalWithItsEndsTheOtherWayRoundIsRefused) {
+  Profile profile = load_profile("configs/profiles/h200-sxm.json");
+  profile.errors.resize(1);
+  profile.errors[0].low = 0.75;
+  profile.errors[0].high = 1.25;
+  EXPECT_EQ(errors_of(profile, "\"high\":1.25", "\"high\":1.25"), "no error");
+  EXPECT_NE(
+      errors_of(profile, "\"high\":1.25", "\"high\":0.5").find("/errors/0/high: is below \"low\""),
+      std::string::npos);
+}
+
 TEST(ProfileRows, BadRowsAreNamedByTheirFields) {
   using namespace literals;
   Profile profile = load_profile("configs/profiles/h200-sxm.json");
