@@ -342,7 +342,8 @@ FamilyError read_error(StrictObject& object) {
       object.defaulted<std::vector<std::string>>({"operations", "what its rows are of"}, {});
   error.transports =
       object.defaulted<std::vector<std::string>>({"transports", "who moved the bytes"}, {});
-  if (error.low > error.high) object.error("high", "is below \"low\"", "the lower end of the interval first");
+  if (error.low > error.high)
+    object.error("high", "is below \"low\"", "the lower end of the interval first");
   error.source = object.required_object({"source", "the rows"}, config::detail::read_source);
   return error;
 }
