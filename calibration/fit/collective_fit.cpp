@@ -384,8 +384,10 @@ std::vector<model::FamilyError> collective_errors(const model::Profile& profile,
                                                   bool all_rows, const std::string& table) {
   const model::Fabric fabric = fabric_of(profile);
   std::vector<Prediction> small, middle, large;
+  std::int64_t ranks = 1;
   for (const CollectiveSample& sample : samples) {
     if (!all_rows && is_fit_row(sample)) continue;
+    ranks = std::max(ranks, sample.ranks);
     auto& band = sample.message.count() >= (1 << 20)   ? large
                  : sample.message.count() >= (1 << 14) ? middle
                                                        : small;
@@ -394,9 +396,11 @@ std::vector<model::FamilyError> collective_errors(const model::Profile& profile,
   const Source source{
       SourceKind::measured,
       fmt::format("{}, {}", table, all_rows ? "all rows" : "rows held out of the fit")};
-  return {summarise("collectives below 16 KiB", small, source),
-          summarise("collectives 16 KiB to 1 MiB", middle, source),
-          summarise("collectives from 1 MiB", large, source)};
+  std::vector<model::FamilyError> errors{summarise("collectives below 16 KiB", small, source),
+                                         summarise("collectives 16 KiB to 1 MiB", middle, source),
+                                         summarise("collectives from 1 MiB", large, source)};
+  for (model::FamilyError& error : errors) error.ranks = ranks;
+  return errors;
 }
 
 }  // namespace weft::calibration

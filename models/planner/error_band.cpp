@@ -30,7 +30,7 @@ struct CollectiveFamily {
 };
 constexpr CollectiveFamily collective_families[] = {
     {"NCCL on NVLink, 2..8 GPUs, >= 64 KiB", 64 * kib, std::numeric_limits<std::int64_t>::max()},
-    {"NCCL on NVLink, 2..8 GPUs, 8 to 32 KiB", 8 * kib, 64 * kib},
+    {"NCCL on NVLink, 2..8 GPUs, 8 to 32 KiB", 8 * kib, 32 * kib + 1},
     {"collectives from 1 MiB", mib, std::numeric_limits<std::int64_t>::max()},
     {"collectives 16 KiB to 1 MiB", 16 * kib, mib},
     {"collectives below 16 KiB", 0, 16 * kib}};
@@ -51,7 +51,8 @@ void join(std::string& list, std::string_view more) {
 ErrorBand band_from(const FamilyError& error) {
   ErrorBand band{error.low, error.high, error.family, error.source};
   // Of which no interval was made: the error is predicted over measured, and 95 in 100 keep to this size of it.
-  if (band.low == band.high && error.p95 < 1) {
+  if (band.low == band.high) {
+    if (error.p95 <= 0 || error.p95 >= 1) return {};
     band.low = 1 / (1 + error.p95);
     band.high = 1 / (1 - error.p95);
   }
@@ -68,9 +69,11 @@ class Span {
 
   void add(const FamilyError& error, std::int64_t ranks, const std::string& operation,
            const std::string& transport) {
-    band_ = empty() ? band_from(error) : span_of({band_, band_from(error)});
+    const ErrorBand band = band_from(error);
+    if (!band.known()) return;
+    band_ = empty() ? band : span_of({band_, band});
     if (error.ranks && ranks > *error.ranks)
-      unlike(fmt::format("no more than {} ranks were measured", *error.ranks));
+      unlike(fmt::format("no more than {} ranks were measured of {}", *error.ranks, error.family));
     const auto lacks = [](const std::vector<std::string>& rows, const std::string& what) {
       return !rows.empty() && !what.empty() &&
              std::find(rows.begin(), rows.end(), what) == rows.end();
@@ -86,7 +89,7 @@ class Span {
     for (const std::string& each : unlike_) join(all, each);
     if (!band.known())
       band.source = {SourceKind::assumed,
-                     "the profile was not tested on rows that its fit did not see"};
+                     "the profile was not tested on rows of this kind that its fit did not see"};
     else if (!all.empty())
       band.source = {SourceKind::assumed, all};
     return band;
@@ -139,14 +142,17 @@ void add_schedule(Span& span, const Boundary& boundary, const std::string& famil
   }
 }
 
+const FamilyError* family_of_products(const Profile& profile) {
+  for (const std::string_view family : product_families)
+    if (const FamilyError* found = profile.error_of(family)) return found;
+  return nullptr;
+}
+
 /// Those of the library's kernels one after the other. A sum is off by no greater share than the worse of its parts.
 void add_parts(Span& span, const Boundary& boundary, const Site& site) {
   const Profile& profile = site.profile;
   if (first_product(boundary) != nullptr) {
-    const FamilyError* found = nullptr;
-    for (const std::string_view family : product_families)
-      if (found == nullptr) found = profile.error_of(family);
-    if (found != nullptr)
+    if (const FamilyError* found = family_of_products(profile))
       span.add(*found, 1, "", "");
     else
       span.unlike("no product was measured");
@@ -179,7 +185,7 @@ ErrorBand band_of(const Boundary& boundary, const ScheduleChoice& pick, const Si
     if (info.measured_in != unfused_rows)
       span.unlike(fmt::format("no run of {} was measured", info.name));
     else if (pick.knobs.values() != Knobs(info.knobs).values())
-      span.unlike("its collectives were measured as the library chooses them");
+      span.unlike(fmt::format("no run of {} with these settings was measured", info.name));
     if (!span.empty() && pick.schedule->overlaps(boundary, pick.knobs, site)) {
       for (const Schedule* schedule : all_schedules()) {
         if (!schedule->info().measured_in.empty())
@@ -204,18 +210,22 @@ std::vector<std::string> unlike_a_run(const Scenario& scenario) {
   return unlike;
 }
 
-ErrorBand attention_band(const Profile& profile, Phase phase) {
-  for (const FamilyError& error : profile.errors) {
-    if (error.family.find("attention") == std::string::npos) continue;
-    ErrorBand band = band_from(error);
-    if (phase != Phase::prefill && phase != Phase::forward)
-      band.source = {SourceKind::assumed,
-                     fmt::format("no attention of {} was measured", name_of(phase))};
-    return band;
-  }
-  ErrorBand none;
-  none.source = {SourceKind::assumed, "no attention was measured"};
-  return none;
+ErrorBand layer_band(const Profile& profile, Phase phase, DType type,
+                     std::vector<std::string> unlike) {
+  Span span(std::move(unlike));
+  if (const FamilyError* found = family_of_products(profile))
+    span.add(*found, 1, "", "");
+  else
+    span.unlike("no product was measured");
+  if (type != DType::bf16) span.unlike(fmt::format("no product of {} was measured", name_of(type)));
+  const std::string kind = phase == Phase::decode ? "decode attention" : "prefill attention";
+  const FamilyError* attention = nullptr;
+  for (const FamilyError& error : profile.errors)
+    if (attention == nullptr && error.family.starts_with(kind)) attention = &error;
+  if (attention != nullptr) span.add(*attention, 1, "", "");
+  if (attention == nullptr || phase == Phase::backward)
+    span.unlike(fmt::format("no attention of {} was measured", name_of(phase)));
+  return span.result();
 }
 
 ErrorBand span_of(const std::vector<ErrorBand>& bands) {

@@ -26,8 +26,9 @@ namespace weft::model {
 /// In what a scenario is unlike a run: another cost model, effects that are left out, parts that are overridden.
 [[nodiscard]] std::vector<std::string> unlike_a_run(const Scenario& scenario);
 
-/// Of attention in a phase; not known where none was measured.
-[[nodiscard]] ErrorBand attention_band(const Profile& profile, Phase phase);
+/// Of what a layer has outside its boundaries: products by the library, and attention in a phase.
+[[nodiscard]] ErrorBand layer_band(const Profile& profile, Phase phase, DType type,
+                                   std::vector<std::string> unlike = {});
 
 /// What all of these span: assumed where one is, or is not known.
 [[nodiscard]] ErrorBand span_of(const std::vector<ErrorBand>& bands);

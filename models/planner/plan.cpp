@@ -345,7 +345,9 @@ void plan_model(const ModelScenario& wanted, const Scenario& scenario,
     plan.band.source = {SourceKind::assumed, "nothing fits"};
     return;
   }
-  std::vector<ErrorBand> bands{attention_band(ground.profile, wanted.work.phase)};
+  std::vector<ErrorBand> bands{layer_band(ground.profile, wanted.work.phase,
+                                          wanted.work.formats.matmul_input.element,
+                                          unlike_a_run(scenario))};
   for (const BoundaryPlan& each : plan.layouts.front().boundaries) bands.push_back(each.band);
   plan.band = span_of(bands);
 }

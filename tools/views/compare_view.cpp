@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "configs/reader/sourced.hpp"
 #include "sim/run.hpp"
 #include "sim/units/format.hpp"
 #include "tools/views/lanes.hpp"
@@ -95,7 +96,9 @@ std::string describe(const Comparison& comparison, const sim::Effects& effects, 
     const model::Figures& f = each.figures;
     const std::string within =
         each.band.known()
-            ? fmt::format("{} to {}", each.band.least(f.overlapped), each.band.most(f.overlapped))
+            ? fmt::format(
+                  "{} to {}, {}", each.band.least(f.overlapped), each.band.most(f.overlapped),
+                  config::Codec<config::SourceKind>::write(each.band.source.kind).as_string())
             : "not known";
     text +=
         fmt::format("{:<28} {:>10} {:>10} {:>10} {:>10} {:>8.2f}  {}\n", each.schedule,

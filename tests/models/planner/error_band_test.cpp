@@ -107,7 +107,7 @@ TEST_F(Band, OfAnotherOperationMoverOrSettingIsAssumed) {
   EXPECT_EQ(band(BoundaryKind::gemm_rs, "device_flag", "transport", "switch"),
             "no transport by switch was measured");
   EXPECT_EQ(band(BoundaryKind::gemm_rs, "nccl.serial", "registered", "window"),
-            "its collectives were measured as the library chooses them");
+            "no run of nccl.serial with these settings was measured");
 }
 
 TEST_F(Band, OfAScenarioUnlikeARunIsAssumed) {
@@ -126,7 +126,8 @@ TEST_F(Band, OfMoreRanksThanWereMeasuredIsAssumed) {
   const ErrorBand eight = of("chunked", site(8));
   EXPECT_EQ(eight.low, of("chunked", site(2)).low);
   EXPECT_EQ(eight.source.kind, SourceKind::assumed);
-  EXPECT_EQ(eight.source.reference, "no more than 2 ranks were measured");
+  EXPECT_EQ(eight.source.reference,
+            "no more than 2 ranks were measured of chunked over NVLink, cuBLASLt");
 }
 
 TEST_F(Band, OfATypeThatWasNotMeasuredIsAssumed) {
@@ -178,13 +179,28 @@ TEST_F(Band, OfAPlanIsWhatItsPartsSpan) {
   EXPECT_EQ(span_of({span_of({one, two}), two, one}).family, "one; two");
 }
 
-TEST_F(Band, OfAttentionIsOfThePhaseThatWasMeasured) {
+// Products by the library and attention of the phase; each that was not measured is said.
+TEST_F(Band, OfALayerOutsideItsBoundaries) {
   Site pair = site(2);
-  EXPECT_FALSE(attention_band(pair.profile, Phase::prefill).known());
+  const auto band = [&](Phase phase, DType type = DType::bf16) {
+    return layer_band(pair.profile, phase, type);
+  };
+  EXPECT_EQ(band(Phase::prefill).source.reference, "no attention of prefill was measured");
+  pair.profile.errors.push_back(error("decode attention bf16", 0.5, 2));
   pair.profile.errors.push_back(error("prefill attention bf16", 0.8, 1.3));
-  EXPECT_EQ(attention_band(pair.profile, Phase::prefill).source.kind, SourceKind::measured);
-  EXPECT_EQ(attention_band(pair.profile, Phase::decode).source.reference,
-            "no attention of decode was measured");
+  EXPECT_EQ(band(Phase::prefill).source.kind, SourceKind::measured);
+  EXPECT_DOUBLE_EQ(band(Phase::prefill).low, 0.75);
+  EXPECT_DOUBLE_EQ(band(Phase::prefill).high, 1.3);
+  EXPECT_DOUBLE_EQ(band(Phase::decode).high, 2);
+  EXPECT_EQ(band(Phase::backward).source.reference, "no attention of backward was measured");
+  EXPECT_EQ(band(Phase::prefill, DType::fp8_e4m3).source.reference,
+            "no product of fp8_e4m3 was measured");
+}
+
+TEST_F(Band, OfAFamilyWithoutAUsableErrorIsUnknown) {
+  Site pair = site(2);
+  for (FamilyError& each : pair.profile.errors) each.low = each.high = 1, each.p95 = 1.5;
+  EXPECT_FALSE(of("chunked", pair).known());
 }
 
 }  // namespace
