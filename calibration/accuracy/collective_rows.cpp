@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL inside one node, by the library's modelled choice of protocol: tables that others measured, whose
 // power-of-four messages may be fitted.
+#include <optional>
+#include <string>
+#include <utility>
+
 #include <fmt/core.h>
 
 #include "calibration/accuracy/rows.hpp"
 #include "calibration/fit/fit_profile.hpp"
 #include "models/cost/collective.hpp"
+#include "models/profile/families.hpp"
 
 namespace weft::calibration {
 
@@ -13,13 +18,14 @@ namespace {
 
 class NcclRow : public ErrorTableRow {
  public:
-  NcclRow(ErrorClaim claim, std::int64_t from, std::int64_t below)
-      : claim_(std::move(claim)), from_(from), below_(below) {}
+  NcclRow(const model::families::OfMessages& messages, std::optional<double> median, double p95)
+      : claim_{.name = std::string(messages.family), .median = median, .p95 = p95},
+        messages_(messages) {}
 
   ErrorClaim claim() const override { return claim_; }
   bool takes(const Observation& seen) const override {
     const Case& what = seen.what();
-    return is_library_collective(seen) && *what.bytes >= from_ && *what.bytes < below_;
+    return is_library_collective(seen) && messages_.has(*what.bytes);
   }
   std::vector<Point> predict(const Knowledge& knowledge,
                              const std::vector<Observation>& asked) const override {
@@ -41,21 +47,15 @@ class NcclRow : public ErrorTableRow {
 
  private:
   ErrorClaim claim_;
-  std::int64_t from_, below_;
+  model::families::OfMessages messages_;
 };
-
-constexpr std::int64_t kSmall = 8 << 10, kLarge = 64 << 10;
-constexpr std::int64_t kNoLimit = std::int64_t{1} << 62;
 
 }  // namespace
 
 void add_collective_rows(ErrorRows& rows) {
-  rows.push_back(std::make_unique<NcclRow>(
-      ErrorClaim{.name = "NCCL on NVLink, 2..8 GPUs, >= 64 KiB", .median = 0.05, .p95 = 0.15},
-      kLarge, kNoLimit));
-  rows.push_back(std::make_unique<NcclRow>(
-      ErrorClaim{.name = "NCCL on NVLink, 2..8 GPUs, 8 to 32 KiB", .median = {}, .p95 = 0.15},
-      kSmall, kLarge));
+  const auto& [large, small] = model::families::collectives;
+  rows.push_back(std::make_unique<NcclRow>(large, 0.05, 0.15));
+  rows.push_back(std::make_unique<NcclRow>(small, std::nullopt, 0.15));
 }
 
 }  // namespace weft::calibration

@@ -9,6 +9,7 @@
 #include "calibration/accuracy/rows.hpp"
 #include "calibration/fit/product_sample.hpp"
 #include "models/cost/gemm.hpp"
+#include "models/profile/families.hpp"
 
 namespace weft::calibration {
 
@@ -158,7 +159,7 @@ void add_gemm_rows(ErrorRows& rows) {
   add(rows, Kind::library_grid,
       {.name = "GEMM, cuBLASLt, from a measured grid of rows", .median = 0.025, .p95 = 0.08});
   add(rows, Kind::library_new,
-      {.name = "GEMM, cuBLASLt, N and K never measured", .median = 0.04, .p95 = 0.12});
+      {.name = std::string(model::families::new_library_products), .median = 0.04, .p95 = 0.12});
   add(rows, Kind::library_kernel,
       {.name = "GEMM, cuBLASLt, N and K never measured, kernel known", .median = {}, .p95 = {}});
   add(rows, Kind::own_sustained,

@@ -13,6 +13,7 @@
 #include "calibration/accuracy/rows.hpp"
 #include "calibration/predict/conditions.hpp"
 #include "calibration/predict/predictor.hpp"
+#include "models/profile/families.hpp"
 
 namespace weft::calibration {
 
@@ -273,11 +274,12 @@ void add_pipeline_rows(ErrorRows& rows) {
       {"host_link", "", "chunked", "sm", Margin::none}, true);
   add("virtual ranks, 2..8", 0.04, 0.10, {"virtual_ranks", "", "", "", Margin::any});
   // Peers over NVLink: those who move by library collectives are serial, and not among them.
-  add("chunked over NVLink, our kernels", 0.015, 0.04,
+  namespace families = model::families;
+  add(families::by_kernels(families::chunked_peers, families::our_kernels), 0.015, 0.04,
       {"peer_gpus", "weft", "chunked", "", Margin::any});
-  add("chunked over NVLink, cuBLASLt", 0.015, 0.04,
+  add(families::by_kernels(families::chunked_peers, families::cublaslt_kernels), 0.015, 0.04,
       {"peer_gpus", "cublaslt", "chunked", "", Margin::any});
-  add("device flags over NVLink", 0.03, 0.07,
+  add(std::string(families::flags_peers), 0.03, 0.07,
       {"peer_gpus", "weft", "device_flag", "", Margin::any});
   add_ablations(rows);
   add_shared_ablations(rows);

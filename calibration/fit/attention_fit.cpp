@@ -8,6 +8,7 @@
 #include "calibration/fit/gemm_fit.hpp"
 #include "calibration/fit/split.hpp"
 #include "models/cost/roofline.hpp"
+#include "models/profile/families.hpp"
 
 namespace weft::calibration {
 
@@ -92,7 +93,7 @@ model::FamilyError attention_error(const model::Profile& profile,
     if (sample.tokens < kFewestTokens || is_fit_row(sample)) continue;
     rows.push_back({modelled(profile, sample), sample.time});
   }
-  return summarise("prefill attention bf16", rows,
+  return summarise(std::string(model::families::prefill_attention), rows,
                    {SourceKind::measured,
                     table + ", sequences of 128 tokens and more, shapes held out of the fit"});
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include <fmt/core.h>
@@ -11,6 +12,7 @@
 #include "calibration/fit/microseconds.hpp"
 #include "calibration/fit/split.hpp"
 #include "models/cost/nccl_tuner.hpp"
+#include "models/profile/families.hpp"
 
 namespace weft::calibration {
 
@@ -383,23 +385,25 @@ std::vector<model::FamilyError> collective_errors(const model::Profile& profile,
                                                   const std::vector<CollectiveSample>& samples,
                                                   bool all_rows, const std::string& table) {
   const model::Fabric fabric = fabric_of(profile);
-  std::vector<Prediction> small, middle, large;
+  const auto& families = model::families::table_collectives;
+  std::vector<std::vector<Prediction>> rows(std::size(families));
   std::int64_t ranks = 1;
   for (const CollectiveSample& sample : samples) {
     if (!all_rows && is_fit_row(sample)) continue;
     ranks = std::max(ranks, sample.ranks);
-    auto& band = sample.message.count() >= (1 << 20)   ? large
-                 : sample.message.count() >= (1 << 14) ? middle
-                                                       : small;
-    band.push_back({modelled(profile, fabric, sample), sample.time});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (families[i].has(sample.message.count()))
+        rows[i].push_back({modelled(profile, fabric, sample), sample.time});
+    }
   }
   const Source source{
       SourceKind::measured,
       fmt::format("{}, {}", table, all_rows ? "all rows" : "rows held out of the fit")};
-  std::vector<model::FamilyError> errors{summarise("collectives below 16 KiB", small, source),
-                                         summarise("collectives 16 KiB to 1 MiB", middle, source),
-                                         summarise("collectives from 1 MiB", large, source)};
-  for (model::FamilyError& error : errors) error.ranks = ranks;
+  std::vector<model::FamilyError> errors;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    errors.push_back(summarise(std::string(families[i].family), rows[i], source));
+    errors.back().ranks = ranks;
+  }
   return errors;
 }
 

@@ -9,6 +9,7 @@
 #include "calibration/fit/error_summary.hpp"
 #include "calibration/fit/microseconds.hpp"
 #include "calibration/fit/split.hpp"
+#include "models/profile/families.hpp"
 
 namespace weft::calibration {
 
@@ -137,7 +138,7 @@ model::FamilyError gemm_error(const model::Profile& profile, const std::vector<G
   for (const GemmSample& sample : samples) {
     if (!is_fit_row(sample)) rows.push_back({modelled(profile, sample), sample.time});
   }
-  return summarise("library GEMM bf16", rows,
+  return summarise(std::string(model::families::library_products), rows,
                    {SourceKind::measured, table + ", shapes held out of the fit"});
 }
 

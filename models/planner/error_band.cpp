@@ -2,13 +2,14 @@
 #include "models/planner/error_band.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "models/profile/families.hpp"
 #include "models/profile/names.hpp"
 #include "models/schedules/fused.hpp"
 #include "models/schedules/registry.hpp"
@@ -18,22 +19,9 @@ namespace weft::model {
 
 namespace {
 
-constexpr std::int64_t kib = 1024, mib = 1024 * kib;
-
 /// The library's products of weights that were never measured, by our samples or by another's table.
-constexpr std::string_view product_families[] = {"GEMM, cuBLASLt, N and K never measured",
-                                                 "library GEMM bf16"};
-/// Its collectives by message: those of our fit before those of tables alone.
-struct CollectiveFamily {
-  std::string_view name;
-  std::int64_t from, below;
-};
-constexpr CollectiveFamily collective_families[] = {
-    {"NCCL on NVLink, 2..8 GPUs, >= 64 KiB", 64 * kib, std::numeric_limits<std::int64_t>::max()},
-    {"NCCL on NVLink, 2..8 GPUs, 8 to 32 KiB", 8 * kib, 32 * kib + 1},
-    {"collectives from 1 MiB", mib, std::numeric_limits<std::int64_t>::max()},
-    {"collectives 16 KiB to 1 MiB", 16 * kib, mib},
-    {"collectives below 16 KiB", 0, 16 * kib}};
+constexpr std::string_view product_families[] = {families::new_library_products,
+                                                 families::library_products};
 
 /// Adds the items of one list to another's, each once; names have commas.
 void join(std::string& list, std::string_view more) {
@@ -134,8 +122,9 @@ const MatmulWork* first_product(const Boundary& boundary) {
 /// The family of a schedule, with the library behind its name where families tell libraries apart.
 void add_schedule(Span& span, const Boundary& boundary, const std::string& family,
                   const ScheduleChoice& pick, const Site& site) {
-  const std::string with_library = fmt::format(
-      "{}, {}", family, site.products == GemmLibrary::ours ? "our kernels" : "cuBLASLt");
+  const std::string with_library =
+      families::by_kernels(family, site.products == GemmLibrary::ours ? families::our_kernels
+                                                                      : families::cublaslt_kernels);
   for (const FamilyError& error : site.profile.errors) {
     if (error.family == family || error.family == with_library)
       span.add(error, site.ranks(), operation_of(boundary), transport_of(pick.knobs));
@@ -145,6 +134,17 @@ void add_schedule(Span& span, const Boundary& boundary, const std::string& famil
 const FamilyError* family_of_products(const Profile& profile) {
   for (const std::string_view family : product_families)
     if (const FamilyError* found = profile.error_of(family)) return found;
+  return nullptr;
+}
+
+const FamilyError* family_of_message(const Profile& profile, std::int64_t bytes) {
+  for (const auto& of_one : {std::span<const families::OfMessages>(families::collectives),
+                             std::span<const families::OfMessages>(families::table_collectives)}) {
+    for (const families::OfMessages& each : of_one) {
+      const FamilyError* found = each.has(bytes) ? profile.error_of(each.family) : nullptr;
+      if (found != nullptr) return found;
+    }
+  }
   return nullptr;
 }
 
@@ -159,13 +159,7 @@ void add_parts(Span& span, const Boundary& boundary, const Site& site) {
   }
   for (const BoundaryCollective& each : boundary.collectives) {
     if (each.group < 2) continue;
-    const FamilyError* found = nullptr;
-    for (const CollectiveFamily& family : collective_families) {
-      const bool of_this =
-          each.message.count() >= family.from && each.message.count() < family.below;
-      if (found == nullptr && of_this) found = profile.error_of(family.name);
-    }
-    if (found != nullptr)
+    if (const FamilyError* found = family_of_message(profile, each.message.count()))
       span.add(*found, each.group, std::string(name_of(each.op)), "");
     else
       span.unlike(fmt::format("no collective of {} was measured", each.message));
@@ -218,10 +212,8 @@ ErrorBand layer_band(const Profile& profile, Phase phase, DType type,
   else
     span.unlike("no product was measured");
   if (type != DType::bf16) span.unlike(fmt::format("no product of {} was measured", name_of(type)));
-  const std::string kind = phase == Phase::decode ? "decode attention" : "prefill attention";
-  const FamilyError* attention = nullptr;
-  for (const FamilyError& error : profile.errors)
-    if (attention == nullptr && error.family.starts_with(kind)) attention = &error;
+  const FamilyError* attention = profile.error_of(
+      phase == Phase::decode ? families::decode_attention : families::prefill_attention);
   if (attention != nullptr) span.add(*attention, 1, "", "");
   if (attention == nullptr || phase == Phase::backward)
     span.unlike(fmt::format("no attention of {} was measured", name_of(phase)));

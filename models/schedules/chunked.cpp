@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "models/profile/families.hpp"
 #include "models/schedules/beside.hpp"
 #include "models/schedules/chunks_by_rank.hpp"
 #include "models/schedules/fused.hpp"
@@ -38,7 +39,7 @@ class Chunked final : public Schedule {
         .edges = "stream events between a compute and a communication stream",
         .resources = "copy engines, CTAs or the switch; products on the SMs that the margin leaves",
         .buffers = "the gathered rows, slots of partials, or what the switch or an exchange reads",
-        .measured_in = "chunked over NVLink"};
+        .measured_in = std::string(families::chunked_peers)};
     return info;
   }
 

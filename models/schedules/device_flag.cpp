@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "models/profile/families.hpp"
 #include "models/schedules/beside.hpp"
 #include "models/schedules/flag_program.hpp"
 #include "models/schedules/fused.hpp"
@@ -43,7 +44,7 @@ class DeviceFlag final : public Schedule {
         .buffers =
             "the gathered rows, slots of partials, or what the switch or copies of an exchange "
             "read; a flag a chunk",
-        .measured_in = "device flags over NVLink"};
+        .measured_in = std::string(families::flags_peers)};
     return info;
   }
 
