@@ -141,6 +141,10 @@ void add(ErrorRows& rows, Kind kind, ErrorClaim claim, Strip strip = nullptr) {
 void add_products_without(ErrorRows& rows) {
   const std::pair<const char*, Strip> mechanisms[] = {
       {"the answer of the power controller", [](model::GemmConstants& g) { g.answer.reset(); }},
+      {"a load of its own for that answer",
+       [](model::GemmConstants& g) {
+         if (g.answer) g.answer->exponent.reset();
+       }},
       {"the store of the last tile", [](model::GemmConstants& g) { g.drain.reset(); }},
       {"rows beyond the edge", [](model::GemmConstants& g) { g.overhang_row.value = Duration(); }},
       {"corrections of kernels", [](model::GemmConstants& g) { g.corrections.clear(); }}};

@@ -42,6 +42,7 @@ struct Term {
     after,
     low,
     lasts,
+    steep,
     count
   };
 };
@@ -79,6 +80,7 @@ std::vector<FitParameter> around(const GemmConstants& g) {
   list[Term::after] = {"answer after", microseconds(answer.after.value), 10, 300};
   list[Term::low] = {"low clock", answer.low_clock.value, 0.3, 1};
   list[Term::lasts] = {"answer lasts", microseconds(answer.lasts.value), 1, 500};
+  list[Term::steep] = {"answer exponent", answer.exponent.value_or(g.power_exponent).value, 0.3, 6};
   for (FitParameter& p : list) p.start = std::clamp(p.start, p.least, p.most);
   return list;
 }
@@ -107,6 +109,8 @@ void set_product_constants(GemmConstants& g, std::span<const double> v) {
   g.answer->after.value = from_microseconds(v[Term::after]);
   g.answer->low_clock.value = v[Term::low];
   g.answer->lasts.value = from_microseconds(v[Term::lasts]);
+  if (!g.answer->exponent) g.answer->exponent.emplace();
+  g.answer->exponent->value = v[Term::steep];
 }
 
 void set_product_sources(GemmConstants& g, const ProductFit& fit, const std::string& reference) {
@@ -136,6 +140,7 @@ void set_product_sources(GemmConstants& g, const ProductFit& fit, const std::str
   g.answer->after.source = source(Term::after);
   g.answer->low_clock.source = source(Term::low);
   g.answer->lasts.source = source(Term::lasts);
+  g.answer->exponent->source = source(Term::steep);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
 //   tile    = prologue + ceil(K / (tk split)) step + epilogue_exposed * output store at an SM's HBM share
 //   time    = start + waves * tile / clock + split-K reduction
 //   clock   = 1 - (1 - loaded) * (share of the time that the matrix units are busy)^exponent
-//     loaded  = fresh until the power controller answers, low while it does, then sustained
+//     loaded  = fresh until the power controller answers, low while it does, then sustained; exponents are
+//               the answer's, then the sustained clock's
 //   start   + drain * store of the last tile at an SM's HBM share
 //
 // A kernel fills waves, so time steps with ceil(tiles/SMs) and does not scale with the SM count.

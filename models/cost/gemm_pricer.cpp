@@ -188,19 +188,23 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const double work = static_cast<double>(p.waves) * (p.prologue + p.main_loop + p.epilogue);
   const double busy =
       static_cast<double>(p.tiles) / sms * static_cast<double>(p.steps) * multiply / work;
-  const double load = std::pow(std::min(1.0, busy * sharers_), g.power_exponent.value);
-  p.clock = work / at_its_clock(work, load);
+  p.clock = work / at_its_clock(work, std::min(1.0, busy * sharers_));
   p.time = p.start + work / p.clock + p.reduction;
   return p;
 }
 
-double GemmPricer::at_its_clock(double work, double load) const {
+double GemmPricer::at_its_clock(double work, double busy) const {
   const auto& g = *profile_.gemm;
-  const auto clock = [&](double busy) { return 1 - (1 - busy) * load; };
+  const auto clock = [&](double loaded, double exponent) {
+    return 1 - (1 - loaded) * std::pow(busy, exponent);
+  };
   const double settled =
-      clock(problem_.power_limited ? g.power_limited_clock.value : g.sustained_clock.value);
+      clock(problem_.power_limited ? g.power_limited_clock.value : g.sustained_clock.value,
+            g.power_exponent.value);
   if (!g.answer || problem_.power_limited || problem_.follows_others) return work / settled;
-  const double fresh = clock(g.answer->fresh_clock.value), low = clock(g.answer->low_clock.value);
+  const double steep = g.answer->exponent.value_or(g.power_exponent).value;
+  const double fresh = clock(g.answer->fresh_clock.value, steep);
+  const double low = clock(g.answer->low_clock.value, steep);
   const double after = seconds(g.answer->after.value), lasts = seconds(g.answer->lasts.value);
   if (work <= after * fresh) return work / fresh;
   const double rest = work - after * fresh;

@@ -49,8 +49,8 @@ class GemmPricer {
 
  private:
   [[nodiscard]] std::int64_t launched(std::int64_t cluster, std::int64_t resident) const;
-  /// How long `work`, which is its time at boost clock, takes at a load of the matrix units from 0 to 1.
-  [[nodiscard]] double at_its_clock(double work, double load) const;
+  /// How long `work`, which is its time at boost clock, takes with `busy`, from 0 to 1, of the matrix units' time spent.
+  [[nodiscard]] double at_its_clock(double work, double busy) const;
   [[nodiscard]] double beyond_the_edge(const GemmTile& kernel, std::int64_t waves) const;
   /// Whether the L2 still has W from the product before: it does where it holds all that passes through it, since what
   /// was used longest ago goes first.

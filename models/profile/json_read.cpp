@@ -198,6 +198,8 @@ PowerAnswer read_answer(StrictObject& object) {
   answer.low_clock = efficiency(
       object, {"low_clock", "clock during the answer with the matrix units always busy"}, 1);
   answer.lasts = duration(object, {"lasts", "how long the answer lasts"});
+  answer.exponent = object.optional<Sourced<double>>(
+      {"exponent", "how steeply these clocks fall as more units are busy"}, between(0.0, 10.0));
   return answer;
 }
 

@@ -122,10 +122,12 @@ Value write_gemm(const GemmConstants& gemm) {
                                {"power_exponent", to_value(gemm.power_exponent)},
                                {"power_limited_clock", to_value(gemm.power_limited_clock)}});
   if (gemm.answer) {
-    value.set("answer", Value::object({{"fresh_clock", to_value(gemm.answer->fresh_clock)},
-                                       {"after", to_value(gemm.answer->after)},
-                                       {"low_clock", to_value(gemm.answer->low_clock)},
-                                       {"lasts", to_value(gemm.answer->lasts)}}));
+    Value answer = Value::object({{"fresh_clock", to_value(gemm.answer->fresh_clock)},
+                                  {"after", to_value(gemm.answer->after)},
+                                  {"low_clock", to_value(gemm.answer->low_clock)},
+                                  {"lasts", to_value(gemm.answer->lasts)}});
+    if (gemm.answer->exponent) answer.set("exponent", to_value(*gemm.answer->exponent));
+    value.set("answer", std::move(answer));
   }
   if (gemm.drain) value.set("drain", to_value(*gemm.drain));
   if (gemm.behind) value.set("behind", write_behind(*gemm.behind));

@@ -202,6 +202,8 @@ struct PowerAnswer {
   Sourced<Duration> after;      ///< from the product's begin to the answer
   Sourced<double> low_clock;    ///< while it lasts
   Sourced<Duration> lasts;
+  /// How steeply these two fall as more units are busy; none: as the settled clock does.
+  std::optional<Sourced<double>> exponent = {};
   friend bool operator==(const PowerAnswer&, const PowerAnswer&) = default;
 };
 

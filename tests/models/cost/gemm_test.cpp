@@ -266,6 +266,22 @@ TEST(Gemm, ClockIsTheSustainedOneOfADeviceThatOnlyMultiplies) {
 }
 
 // K steps of 2.097152 us each, on all SMs at once: 0.9 of the clock for 100 us, 0.5 for 50 us, then 0.8.
+// Half of the SMs: the answer falls with the load, the clock that it settles at with its square.
+TEST(Gemm, TheAnswerOfThePowerControllerHasAnExponentOfItsOwn) {
+  Profile profile = with_gemm();
+  profile.gemm->sustained_clock = given(0.8);
+  profile.gemm->power_exponent = given(2.0);
+  profile.gemm->answer = PowerAnswer{given(0.9), given(100_us), given(0.5), given(50_us)};
+  const GemmProblem problem{.m = 640, .n = 1280, .k = 6400};
+  const auto work = [&] {
+    return ratio(gemm_cost(profile, problem, SmBudget::of(50), square_tile(128)).tile_time(), 1_us);
+  };
+  const double steps = 100 * 2.097152;
+  EXPECT_NEAR(work(), 150 + (steps - 97.5 - 50 * 0.875) / 0.95, 1e-3);
+  profile.gemm->answer->exponent = given(1.0);
+  EXPECT_NEAR(work(), 150 + (steps - 95 - 50 * 0.75) / 0.95, 1e-3);
+}
+
 TEST(Gemm, ClockIsFreshThenLowWhileThePowerControllerAnswersThenSustained) {
   Profile profile = with_gemm();
   profile.gemm->sustained_clock = given(0.8);
