@@ -157,7 +157,7 @@ class BoundaryDecisions final : public DecisionTableRow {
   DecisionClaim claim() const override { return claim_; }
   bool takes(const Observation& seen) const override {
     const Case& what = seen.what();
-    return !seen.published && what.suite == suite_ && what.library == library_ && what.shape &&
+    return !seen.published && of_suite(what.suite) && what.library == library_ && what.shape &&
            (what.figure == "C" || what.figure == "D");
   }
   std::vector<Decision> decide(const Knowledge& knowledge,
@@ -176,6 +176,11 @@ class BoundaryDecisions final : public DecisionTableRow {
   }
 
  private:
+  /// A suite of this name, or one that asks the same of other shapes: peer-decision-families.
+  [[nodiscard]] bool of_suite(const std::string& name) const {
+    return name == suite_ || name.starts_with(suite_ + "-");
+  }
+
   // The clock is one for all cells of a case, so that no cell's own measurement is known.
   Cells cells_of(const std::vector<Observation>& seen, int boost, Predictor& predictor) const {
     std::map<std::string, Cell> cells;

@@ -32,6 +32,14 @@ struct ModelBoundary {
   int tp = 1;
   std::int64_t n = 0;  ///< on one rank
   std::int64_t k = 0;
+  std::vector<std::int64_t> tokens;  ///< rows that a suite asks for
+};
+
+/// A model at one cut with the rows that it is measured with.
+struct ShapeChoice {
+  std::string model;
+  int tp = 1;
+  std::vector<std::int64_t> tokens;
 };
 
 /// The four boundaries of a layer at `tp`; those whose extents do not divide, or are no multiples of
@@ -52,6 +60,7 @@ struct Suite {
   std::vector<std::string> operations;  ///< empty: ag_gemm and gemm_rs
   std::vector<std::int64_t> tokens;
   std::vector<int> tp;
+  std::vector<ShapeChoice> shapes;  ///< where not every model has every tp and all tokens
   std::vector<std::string> libraries;
   std::vector<std::string> backends;
   std::vector<int> ranks;

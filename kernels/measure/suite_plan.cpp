@@ -18,15 +18,35 @@ bool wanted(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Every model at every cut with all tokens, where the suite does not say which go together.
+std::vector<ShapeChoice> shapes_of(const Suite& suite) {
+  if (!suite.shapes.empty()) return suite.shapes;
+  std::vector<ShapeChoice> all;
+  for (const ModelShape& model : suite.models)
+    for (const int tp : suite.tp) all.push_back({model.name, tp, suite.tokens});
+  return all;
+}
+
+const ModelShape& model_of(const Suite& suite, const std::string& name) {
+  const auto model = std::find_if(suite.models.begin(), suite.models.end(),
+                                  [&name](const ModelShape& one) { return one.name == name; });
+  if (model == suite.models.end())
+    throw std::invalid_argument("suite " + suite.name + ": its models have no " + name);
+  return *model;
+}
+
 std::vector<ModelBoundary> boundaries_of(const Suite& suite) {
   std::vector<ModelBoundary> all;
-  std::set<std::tuple<std::string, int, std::int64_t, std::int64_t>> seen;
-  for (const ModelShape& model : suite.models)
-    for (const int tp : suite.tp)
-      for (ModelBoundary& one : weft::kernels::boundaries_of(model, tp))
-        if (wanted(suite.boundaries, one.name) &&
-            seen.insert({one.operation, one.tp, one.n, one.k}).second)
-          all.push_back(std::move(one));
+  std::set<std::tuple<std::string, int, std::int64_t, std::int64_t, std::vector<std::int64_t>>>
+      seen;
+  for (const ShapeChoice& shape : shapes_of(suite))
+    for (ModelBoundary& one :
+         weft::kernels::boundaries_of(model_of(suite, shape.model), shape.tp)) {
+      one.tokens = shape.tokens;
+      if (wanted(suite.boundaries, one.name) &&
+          seen.insert({one.operation, one.tp, one.n, one.k, one.tokens}).second)
+        all.push_back(std::move(one));
+    }
   return all;
 }
 
@@ -79,7 +99,7 @@ std::vector<Job> gemm_jobs(const Suite& suite) {
   std::vector<int> counts = suite.sm_counts;
   for (const auto& [backend, ranks] : places_of(suite))
     for (const ModelBoundary& boundary : boundaries_of(suite))
-      for (const std::int64_t tokens : suite.tokens) {
+      for (const std::int64_t tokens : boundary.tokens) {
         if (!seen.insert({backend, ranks.value_or(0), tokens, boundary.n, boundary.k}).second)
           continue;
         Case base = shaped(suite, boundary, tokens);
@@ -110,7 +130,7 @@ std::vector<Job> gemm_jobs(const Suite& suite) {
 std::vector<Job> interference_jobs(const Suite& suite) {
   std::vector<Job> jobs;
   for (const ModelBoundary& boundary : boundaries_of(suite))
-    for (const std::int64_t tokens : suite.tokens)
+    for (const std::int64_t tokens : boundary.tokens)
       for (const std::string& library : suite.libraries)
         for (const int sms : suite.sm_counts)
           for (const std::string& backend :
@@ -150,7 +170,7 @@ std::vector<Job> boundary_jobs(const Suite& suite) {
   for (const std::string& backend : suite.backends)
     for (const ModelBoundary& boundary : boundaries_of(suite))
       for (const std::string& operation : operations_of(suite, boundary))
-        for (const std::int64_t tokens : suite.tokens)
+        for (const std::int64_t tokens : boundary.tokens)
           for (const int ranks : ranks_of(suite, boundary)) {
             if (ranks < 2) continue;
             for (const std::string& library : suite.libraries) {
@@ -177,7 +197,7 @@ std::vector<ModelBoundary> boundaries_of(const ModelShape& model, int tp) {
   const std::int64_t kv_local = std::max(kv / tp, model.head_dim);
   std::vector<ModelBoundary> all;
   const auto add = [&](const char* name, const char* operation, std::int64_t n, std::int64_t k) {
-    if (n % 8 == 0 && k % 8 == 0) all.push_back({model.name, name, operation, tp, n, k});
+    if (n % 8 == 0 && k % 8 == 0) all.push_back({model.name, name, operation, tp, n, k, {}});
   };
   if (model.heads % tp == 0) {
     add("qkv", "ag_gemm", queries / tp + 2 * kv_local, model.hidden);

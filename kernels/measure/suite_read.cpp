@@ -49,6 +49,15 @@ std::vector<ModelShape> load_models(const std::filesystem::path& file) {
   return models;
 }
 
+ShapeChoice read_shape(StrictObject& object) {
+  ShapeChoice shape;
+  shape.model = object.required<std::string>({"model", "name of a model"});
+  shape.tp = object.required<int>({"tp", "tensor-parallel size"}, at_least(1));
+  shape.tokens = object.required<std::vector<std::int64_t>>({"tokens", "rows of the product"},
+                                                            at_least(std::int64_t{1}));
+  return shape;
+}
+
 }  // namespace
 
 Suite load_suite(const std::filesystem::path& file) {
@@ -74,6 +83,9 @@ Suite load_suite(const std::filesystem::path& file) {
       root, {"operations", "ag_gemm, gemm_rs, gemm_ar, gemm_a2a; where none: the first two"});
   suite.tokens = counts(root, {"tokens", "rows of the product"}, std::int64_t{1});
   suite.tp = counts(root, {"tp", "tensor-parallel sizes"}, 1);
+  suite.shapes = root.optional_list(
+      {"shapes", "models at one tp with tokens of their own, in place of every combination"},
+      read_shape);
   suite.libraries = list<std::string>(root, {"libraries", "weft, cublaslt"});
   suite.backends =
       list<std::string>(root, {"backends", "host_link, virtual_ranks, nccl_processes, peer_gpus"});

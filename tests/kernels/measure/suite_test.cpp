@@ -6,7 +6,9 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,12 +21,29 @@ namespace {
 using calibration::Case;
 using testing::HasSubstr;
 
-constexpr const char* kSuites[] = {
-    "primitives",       "gemm",           "gemm-sms",      "gemm-sustained",  "interference",
-    "boundary",         "decision",       "virtual",       "collectives",     "peer-boundary",
-    "peer-collectives", "shared",         "peer-decision", "peer-primitives", "peer-interference",
-    "clusters",         "nccl-processes", "nccl-beside",   "peer-windows",    "waits",
-    "peer-waits"};
+constexpr const char* kSuites[] = {"primitives",
+                                   "gemm",
+                                   "gemm-sms",
+                                   "gemm-sustained",
+                                   "interference",
+                                   "boundary",
+                                   "decision",
+                                   "virtual",
+                                   "collectives",
+                                   "peer-boundary",
+                                   "peer-collectives",
+                                   "shared",
+                                   "peer-decision",
+                                   "peer-primitives",
+                                   "peer-interference",
+                                   "clusters",
+                                   "nccl-processes",
+                                   "nccl-beside",
+                                   "peer-windows",
+                                   "waits",
+                                   "peer-waits",
+                                   "peer-decision-families",
+                                   "peer-boundary-families"};
 
 Suite suite(const std::string& name) {
   return load_suite("configs/suites/" + name + ".json");
@@ -53,6 +72,19 @@ TEST(Suites, NoCaseIsAskedForTwice) {
       }
     EXPECT_EQ(keys.size(), cases) << name;
   }
+}
+
+TEST(Suites, ModelsWithTokensOfTheirOwnAreMeasuredWithThose) {
+  std::set<std::tuple<std::string, int, std::int64_t>> asked, planned;
+  const Suite families = suite("peer-decision-families");
+  for (const ShapeChoice& shape : families.shapes)
+    for (const std::int64_t tokens : shape.tokens) asked.insert({shape.model, shape.tp, tokens});
+  for (const Job& job : plan_jobs(families))
+    for (const Case& what : job.cases) planned.insert({what.model, *what.tp, what.shape->m});
+  EXPECT_EQ(planned, asked);
+  Suite nowhere = families;
+  nowhere.shapes.push_back({"nobody's", 2, {1'024}});
+  EXPECT_THROW(static_cast<void>(plan_jobs(nowhere)), std::invalid_argument);
 }
 
 TEST(Suites, ShapesAreThoseOfTheModel) {
