@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "models/cost/gemm.hpp"
+#include "models/cost/gemm_pricer.hpp"
 #include "models/profile/profile.hpp"
 #include "sim/units/integer.hpp"
 
@@ -37,15 +37,11 @@ namespace weft::model {
 [[nodiscard]] inline Duration behind_tile(const Profile& profile, const GemmTile& kernel,
                                           Duration flag, double chunks) {
   constexpr double bytes_of_output = 2;
-  const double store = profile.gemm && profile.gemm->drain
-                           ? profile.gemm->drain->value * bytes_of_output *
-                                 static_cast<double>(kernel.tile_m * kernel.tile_n) *
-                                 static_cast<double>(profile.gpu.sms.value) /
-                                 static_cast<double>(profile.gpu.hbm.value.bytes_per_second()) *
-                                 1e12
-                           : 0;
-  return Duration::from_ps(
-      static_cast<std::int64_t>(store + chunks * static_cast<double>(flag.ps())));
+  constexpr double ps_per_second = 1e12;
+  const double store = drain_seconds(
+      profile, bytes_of_output * static_cast<double>(kernel.tile_m * kernel.tile_n));
+  return Duration::from_ps(static_cast<std::int64_t>(store * ps_per_second +
+                                                     chunks * static_cast<double>(flag.ps())));
 }
 
 /// What of that a tile which takes `tile` shows of itself.
