@@ -132,7 +132,7 @@ void add_ablations_of_pieces(ErrorRows& rows, const std::string& backend, const 
 
 // What the mechanisms of ranks that share a device, or that one process drives, are worth.
 void add_shared_ablations(ErrorRows& rows) {
-  Without memory, order, process, launch, events, once;
+  Without memory, order, process, launch, events, once, flag, slots;
   memory.effects.hbm_share = false;
   order.tile_order = true;
   process.one_process = true;
@@ -142,6 +142,8 @@ void add_shared_ablations(ErrorRows& rows) {
   // Neither waiting for one nor having none to wait for.
   events.strip = [](model::Profile& profile) { profile.control.event_hop.value = Duration(); };
   once.strip = [](model::Profile& profile) { profile.control.stream_poll.reset(); };
+  flag.strip = [](model::Profile& profile) { profile.control.tile_flag.reset(); };
+  slots.strip = [](model::Profile& profile) { profile.control.store_slot.reset(); };
   const std::string shared = "virtual ranks, 2..8", peers = "all over NVLink";
   add_ablation(rows, "peer_gpus", peers, {});
   for (const auto& [backend, name] :
@@ -155,6 +157,8 @@ void add_shared_ablations(ErrorRows& rows) {
   }
   add_ablation(rows, "virtual_ranks", shared + ", without sharing of memory", memory);
   add_ablation(rows, "peer_gpus", peers + ", without waits that look again", once);
+  add_ablation(rows, "peer_gpus", peers + ", without the store behind a tile's flag", flag);
+  add_ablation(rows, "peer_gpus", peers + ", without the slots of that store", slots);
 }
 
 // What each mechanism is worth over the host link.
@@ -204,6 +208,8 @@ void add_ablations(ErrorRows& rows) {
        }});
   add(", without the store behind a tile's flag",
       {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});
+  add(", without the slots of that store",
+      {{}, [](model::Profile& profile) { profile.control.store_slot.reset(); }});
   add(", without the answer of the power controller", {{}, [](model::Profile& profile) {
                                                          if (profile.gemm)
                                                            profile.gemm->answer.reset();

@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "kernels/shapes/table.hpp"
+#include "models/cost/own_tile.hpp"
 
 namespace weft::model {
 
@@ -59,12 +59,8 @@ std::int64_t all_sms(const SmBudget& budget) {
 /// Of the parts of K that one of our kernels sums, those that CTAs of one cluster do: others are spread over
 /// clusters, as all are in the library's kernels.
 std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
-  for (const kernels::shapes::Tile& tile : kernels::shapes::tiles)
-    if (tile.m() == kernel.tile_m && tile.n() == kernel.tile_n &&
-        tile.cluster_m == kernel.cluster_m && tile.cluster_n == kernel.cluster_n &&
-        tile.parts() == split)
-      return tile.split_k;
-  return split;
+  const kernels::shapes::Tile* tile = own_tile(kernel, split);
+  return tile != nullptr ? tile->split_k : split;
 }
 
 }  // namespace

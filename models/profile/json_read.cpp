@@ -92,7 +92,10 @@ ControlCosts read_control(StrictObject& object) {
       {"stream_poll", "how often a stream looks again for a signal that it did not find"},
       at_least(Duration()));
   control.tile_flag = object.optional<Sourced<Duration>>(
-      {"tile_flag", "of a tile whose flag follows its store, over one whose store is hidden"},
+      {"tile_flag", "of a tile behind its store, for each chunk that its rows lie in"},
+      at_least(Duration()));
+  control.store_slot = object.optional<Sourced<Duration>>(
+      {"store_slot", "of each slot that a store warp sends of a tile whose flag follows"},
       at_least(Duration()));
   return control;
 }

@@ -57,6 +57,7 @@ Value write_control(const ControlCosts& control) {
     value.set("stream_write_peers", to_value(*control.stream_write_peers));
   if (control.stream_poll) value.set("stream_poll", to_value(*control.stream_poll));
   if (control.tile_flag) value.set("tile_flag", to_value(*control.tile_flag));
+  if (control.store_slot) value.set("store_slot", to_value(*control.store_slot));
   return value;
 }
 

@@ -73,8 +73,10 @@ struct ControlCosts {
   std::optional<Sourced<Duration>> stream_poll = {};
   /// The same write behind a copy that came from a peer: it waits until that is seen.
   std::optional<Sourced<Duration>> stream_write_peers = {};
-  /// What a tile whose flag follows its store takes longer than one whose store is hidden behind the next.
+  /// What a tile takes behind its store for each chunk that its rows lie in: it is counted, for the whole system.
   std::optional<Sourced<Duration>> tile_flag = {};
+  /// What a slot of such a tile takes that a store warp sends to whom its rows are of.
+  std::optional<Sourced<Duration>> store_slot = {};
   friend bool operator==(const ControlCosts&, const ControlCosts&) = default;
 };
 
