@@ -132,7 +132,7 @@ void add_ablations_of_pieces(ErrorRows& rows, const std::string& backend, const 
 
 // What the mechanisms of ranks that share a device, or that one process drives, are worth.
 void add_shared_ablations(ErrorRows& rows) {
-  Without memory, order, process, launch, events, once, flag, slots;
+  Without memory, order, process, launch, events, once, flag, slots, beside;
   memory.effects.hbm_share = false;
   order.tile_order = true;
   process.one_process = true;
@@ -144,6 +144,7 @@ void add_shared_ablations(ErrorRows& rows) {
   once.strip = [](model::Profile& profile) { profile.control.stream_poll.reset(); };
   flag.strip = [](model::Profile& profile) { profile.control.tile_flag.reset(); };
   slots.strip = [](model::Profile& profile) { profile.control.store_slot.reset(); };
+  beside.strip = [](model::Profile& profile) { profile.interference.clear(); };
   const std::string shared = "virtual ranks, 2..8", peers = "all over NVLink";
   add_ablation(rows, "peer_gpus", peers, {});
   for (const auto& [backend, name] :
@@ -159,6 +160,7 @@ void add_shared_ablations(ErrorRows& rows) {
   add_ablation(rows, "peer_gpus", peers + ", without waits that look again", once);
   add_ablation(rows, "peer_gpus", peers + ", without the store behind a tile's flag", flag);
   add_ablation(rows, "peer_gpus", peers + ", without the slots of that store", slots);
+  add_ablation(rows, "peer_gpus", peers + ", without interference", beside);
 }
 
 // What each mechanism is worth over the host link.
@@ -253,6 +255,15 @@ void add_products_of_chunks(ErrorRows& rows) {
           std::move(claim),
           PipelineKind{backend, library, "chunked", "", PipelineKind::Margin::any, "A_s"}));
     }
+  // And what products whose tiles post flags or wait for them take.
+  for (const auto& [backend, link] : links) {
+    ErrorClaim claim{
+        .name = fmt::format("products with flags {}, our kernels", link), .median = {}, .p95 = {}};
+    claim.baseline = true;
+    rows.push_back(std::make_unique<PipelineRow>(
+        std::move(claim),
+        PipelineKind{backend, "weft", "device_flag", "", PipelineKind::Margin::any, "A_s"}));
+  }
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr std::size_t least_products = 5;
 /// Of a constant's standard error, as a fraction: one that is known less closely is not kept.
 constexpr double most_uncertain = 0.5;
 /// Errors beyond this pull no harder.
-constexpr double knee = 0.05;
+constexpr double pull_ends = 0.05;
 
 /// Weights that stay in the L2 are not read again in the order of the chunks.
 bool keeps_weights(const model::Profile& profile, const Shape& shape) {
@@ -72,9 +72,9 @@ Pair pair_of(const model::Profile& profile, const Observation& alone, const Obse
   pair.flagged = flagged.time();
   pair.kernel = kernel_of(sample.kernel);
   pair.split = std::max(1, sample.kernel.split_k);
-  pair.waves = model::waves_of(divide_up(shape.m, pair.kernel.tile_m) *
-                                   divide_up(shape.n, pair.kernel.tile_n) * pair.split,
-                               sample.kernel.grid);
+  pair.waves = model::waves_of(
+      divide_up(shape.m, pair.kernel.tile_m) * divide_up(shape.n, pair.kernel.tile_n) * pair.split,
+      sample.kernel.grid);
   pair.tile = price.tile_time();
   pair.chunks = model::chunks_of_tile(
       shape.m, model::rows_of_a_store(pair.kernel),
@@ -116,7 +116,7 @@ std::optional<model::ControlCosts> fitted(const model::Profile& profile,
   LeastSquaresProblem problem;
   problem.parameters = {{"tile_flag", 3, 0.01, 100}};
   if (by_slots) problem.parameters.push_back({"store_slot", 0.5, 0.001, 100});
-  problem.knee = knee;
+  problem.knee = pull_ends;
   problem.residuals = [&](std::span<const double> v) {
     set(v);
     std::vector<double> residuals;
@@ -132,9 +132,9 @@ std::optional<model::ControlCosts> fitted(const model::Profile& profile,
   }
   set(result.values);
   const auto say = [&](model::Sourced<Duration>& constant, const char* what, std::size_t i) {
-    constant.source.reference =
-        fmt::format("{} of {} reductions whose tiles post flags, over the products alone, +-{:.1f} %",
-                    what, pairs.size(), 100 * result.relative_errors[i]);
+    constant.source.reference = fmt::format(
+        "{} of {} reductions whose tiles post flags, over the products alone, +-{:.1f} %", what,
+        pairs.size(), 100 * result.relative_errors[i]);
   };
   say(*trial.control.tile_flag, "chunks of a tile", 0);
   if (by_slots) say(*trial.control.store_slot, "store slots of a tile", 1);

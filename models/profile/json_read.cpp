@@ -304,6 +304,10 @@ InterferenceTerm read_interference(StrictObject& object) {
   term.full_link = object.defaulted<bool>(
       {"full_link", "whether it acts while a full link holds the CTAs back, or while none does"},
       true);
+  term.between_devices = object.defaulted<bool>(
+      {"between_devices",
+       "whether it is of traffic over links between devices, full or not, or over a host's link"},
+      false);
   term.launch = object.optional<Sourced<Duration>>(
       {"launch", "what a launch takes longer beside them"}, at_least(Duration()));
   term.round_trip = object.optional<Sourced<Duration>>(

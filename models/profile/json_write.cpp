@@ -200,6 +200,7 @@ config::Value to_value(const Profile& profile) {
                                          {"slow_down", to_value(term.slow_down)}});
               if (term.access) one.set("access", to_value(*term.access));
               if (!term.full_link) one.set("full_link", false);
+              if (term.between_devices) one.set("between_devices", true);
               if (term.launch) one.set("launch", to_value(*term.launch));
               if (term.round_trip) one.set("round_trip", to_value(*term.round_trip));
               if (term.pace) one.set("pace", to_value(*term.pace));

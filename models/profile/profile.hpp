@@ -308,6 +308,8 @@ struct InterferenceTerm {
   /// Set: the engine runs it, while CTAs of this access are held back by a full link, or else while they are not.
   std::optional<InterferingAccess> access;
   bool full_link = true;
+  /// Of traffic between devices, over links of their own, whether these are full or not; else of a host's link.
+  bool between_devices = false;
   std::vector<InterferencePoint>
       points;  ///< ascending in CTAs; linear between them, from 1 at none
   /// What a launch takes longer, since it waits for what the CTAs have in flight.

@@ -117,9 +117,9 @@ Duration behind_a_tile(const FusedView& view, const ChunkPlan& plan, const GemmC
 GemmCost posting(const FusedView& view, const ChunkPlan& plan, GemmCost cost, const Site& site) {
   // Each tile carries what shows of the one before it; the first has none.
   const Duration behind = behind_a_tile(view, plan, cost, site);
-  cost.start = std::max(
-      Duration(), cost.start + shown_behind(site.profile, cost.kernel, cost.split_k, behind) -
-                      exposed_behind(cost.kernel, behind, cost.tile_time()));
+  cost.start = std::max(Duration(),
+                        cost.start + shown_behind(site.profile, cost.kernel, cost.split_k, behind) -
+                            exposed_behind(cost.kernel, behind, cost.tile_time()));
   return cost;
 }
 
