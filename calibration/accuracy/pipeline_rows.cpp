@@ -133,7 +133,7 @@ void add_ablations_of_pieces(ErrorRows& rows, const std::string& backend, const 
 
 // What the mechanisms of ranks that share a device, or that one process drives, are worth.
 void add_shared_ablations(ErrorRows& rows) {
-  Without memory, order, process, launch, events, once;
+  Without memory, order, process, launch, events, once, flag, slots, beside;
   memory.effects.hbm_share = false;
   order.tile_order = true;
   process.one_process = true;
@@ -143,6 +143,9 @@ void add_shared_ablations(ErrorRows& rows) {
   // Neither waiting for one nor having none to wait for.
   events.strip = [](model::Profile& profile) { profile.control.event_hop.value = Duration(); };
   once.strip = [](model::Profile& profile) { profile.control.stream_poll.reset(); };
+  flag.strip = [](model::Profile& profile) { profile.control.tile_flag.reset(); };
+  slots.strip = [](model::Profile& profile) { profile.control.store_slot.reset(); };
+  beside.strip = [](model::Profile& profile) { profile.interference.clear(); };
   const std::string shared = "virtual ranks, 2..8", peers = "all over NVLink";
   add_ablation(rows, "peer_gpus", peers, {});
   for (const auto& [backend, name] :
@@ -156,6 +159,9 @@ void add_shared_ablations(ErrorRows& rows) {
   }
   add_ablation(rows, "virtual_ranks", shared + ", without sharing of memory", memory);
   add_ablation(rows, "peer_gpus", peers + ", without waits that look again", once);
+  add_ablation(rows, "peer_gpus", peers + ", without the store behind a tile's flag", flag);
+  add_ablation(rows, "peer_gpus", peers + ", without the slots of that store", slots);
+  add_ablation(rows, "peer_gpus", peers + ", without interference", beside);
 }
 
 // What each mechanism is worth over the host link.
@@ -205,6 +211,8 @@ void add_ablations(ErrorRows& rows) {
        }});
   add(", without the store behind a tile's flag",
       {{}, [](model::Profile& profile) { profile.control.tile_flag.reset(); }});
+  add(", without the slots of that store",
+      {{}, [](model::Profile& profile) { profile.control.store_slot.reset(); }});
   add(", without the answer of the power controller", {{}, [](model::Profile& profile) {
                                                          if (profile.gemm)
                                                            profile.gemm->answer.reset();
@@ -248,6 +256,15 @@ void add_products_of_chunks(ErrorRows& rows) {
           std::move(claim),
           PipelineKind{backend, library, "chunked", "", PipelineKind::Margin::any, "A_s"}));
     }
+  // And what products whose tiles post flags or wait for them take.
+  for (const auto& [backend, link] : links) {
+    ErrorClaim claim{
+        .name = fmt::format("products with flags {}, our kernels", link), .median = {}, .p95 = {}};
+    claim.baseline = true;
+    rows.push_back(std::make_unique<PipelineRow>(
+        std::move(claim),
+        PipelineKind{backend, "weft", "device_flag", "", PipelineKind::Margin::any, "A_s"}));
+  }
 }
 
 }  // namespace

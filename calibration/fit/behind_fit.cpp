@@ -146,12 +146,12 @@ model::Profile fit_behind(model::Profile profile, const std::vector<Observation>
   for (const Observation& seen : samples) {
     const Case& what = seen.what();
     if (!is_cut(seen, "A_s") || seen.sample->conditions.sm_mhz < full_clock * boost) continue;
-    const auto frame = frames.find({what.backend, what.library});
-    if (frame == frames.end()) continue;
+    const std::optional<Duration> frame = frame_of(frames, what);
+    if (!frame) continue;
     const Pieces pieces = pricing.pieces_of(what, what.ranks.value_or(2));
     if (pieces.behind < least_behind || pieces.alone > longest_piece * std::int64_t{pieces.behind})
       continue;
-    const double spared = microseconds(pieces.alone + frame->second - seen.time()) / pieces.behind;
+    const double spared = microseconds(pieces.alone + *frame - seen.time()) / pieces.behind;
     Launches& all = behind[{what.library, what.backend}];
     (pieces.kept ? all.kept : all.cold).push_back(event - spared);
   }

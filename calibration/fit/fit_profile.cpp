@@ -18,6 +18,7 @@
 #include "calibration/fit/link_fit.hpp"
 #include "calibration/fit/measured_grid.hpp"
 #include "calibration/fit/peer_fit.hpp"
+#include "calibration/fit/peer_traffic_fit.hpp"
 #include "calibration/fit/sum_fit.hpp"
 #include "calibration/fit/undetermined.hpp"
 
@@ -144,7 +145,7 @@ FittedProfile fit_samples(const model::Profile& start, const std::vector<Observa
   fit_library_collectives(fit, samples);
   // A transfer's line holds the launches of its pieces, which are delayed by what is in flight.
   fit.profile = fit_launch_delay(fit_interference(std::move(fit.profile), samples), samples);
-  fit.profile = fit_copies_beside(std::move(fit.profile), samples);
+  fit.profile = fit_traffic_of_peers(fit_copies_beside(std::move(fit.profile), samples), samples);
   fit.profile = fit_tile_flags(fit_host_link(std::move(fit.profile), samples), samples);
   fit.profile = fit_sums(fit_peer_links(std::move(fit.profile), samples), samples);
   return fit;

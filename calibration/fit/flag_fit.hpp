@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits what a tile pays for each chunk that its rows lie in, where its store and its count are followed by the chunk's
-// flag (models/cost/tile_flags.hpp):
+// Fits what lies behind a tile that posts flags (models/cost/tile_flags.hpp): what each slot of its store takes, and each
+// chunk that its rows lie in, by
 //
-//   product whose tiles post flags = the same product alone + behind the last tile + exposed * (waves - 1)
+//   product whose tiles post flags = the same product alone + shown behind the last tile + exposed * (waves - 1)
 //
-// the least sum of relative errors over products of two ranks whose weights stay in the L2, at every chunk count.
+// over reductions whose weights stay in the L2, at every chunk count, by every tile that ran. Where one ran with a margin,
+// by another tile on fewer SMs, what that makes of the product alone is the price's.
 #pragma once
 
 #include <vector>
@@ -14,7 +15,7 @@
 
 namespace weft::calibration {
 
-/// The profile with the cost of a tile's flag, if the samples determine it; else as it was.
+/// The profile with the cost of a tile's flag and of a store slot, if the samples determine them; else as it was.
 [[nodiscard]] model::Profile fit_tile_flags(model::Profile profile,
                                             const std::vector<Observation>& samples);
 

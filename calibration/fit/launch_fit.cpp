@@ -78,7 +78,8 @@ std::optional<double> delay_of(const Cell& by_ctas, const Cell& by_engine, doubl
 model::Profile fit_launch_delay(model::Profile profile, const std::vector<Observation>& samples) {
   const auto below =
       std::find_if(profile.interference.begin(), profile.interference.end(), [](const auto& term) {
-        return term.access == model::InterferingAccess::read && !term.full_link;
+        return term.access == model::InterferingAccess::read && !term.full_link &&
+               !term.between_devices;
       });
   if (below == profile.interference.end()) return profile;
   std::map<std::string, Cell> cells;
@@ -112,7 +113,9 @@ model::Profile fit_launch_delay(model::Profile profile, const std::vector<Observ
       {model::SourceKind::fitted,
        fmt::format("{} gathers by CTAs over those by copy engine, a launch", delays.size())}};
   for (model::InterferenceTerm& term : profile.interference) {
-    if (term.access && *term.access != model::InterferingAccess::engine_copy) term.launch = delay;
+    if (term.access && *term.access != model::InterferingAccess::engine_copy &&
+        !term.between_devices)
+      term.launch = delay;
   }
   return profile;
 }

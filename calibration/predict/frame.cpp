@@ -2,6 +2,7 @@
 #include "calibration/predict/frame.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -25,6 +26,14 @@ std::string name_of_product(const Sample& sample) {
 
 }  // namespace
 
+std::optional<Duration> frame_of(const Frames& frames, const Case& what) {
+  for (const std::string& suite : {what.suite, std::string()}) {
+    const auto found = frames.find({what.backend, what.library, suite});
+    if (found != frames.end()) return found->second;
+  }
+  return std::nullopt;
+}
+
 Frames frames_of(const std::vector<Observation>& samples) {
   const int boost = highest_clock(samples);
   const auto usable = [&](const Observation& seen) {
@@ -38,20 +47,29 @@ Frames frames_of(const std::vector<Observation>& samples) {
     const auto [at, fresh] = alone.try_emplace(name_of_product(*seen.sample), seen.time());
     if (!fresh) at->second = std::min(at->second, seen.time());
   }
-  std::map<std::pair<std::string, std::string>, std::vector<Duration>> beyond;
+  std::set<std::string> whole;  // suites that measure whole schedules
+  for (const Observation& seen : samples) {
+    if (!seen.published && seen.what().figure == "D") whole.insert(seen.what().suite);
+  }
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<Duration>> beyond;
   for (const Observation& seen : samples) {
     const Case& what = seen.what();
     if (what.figure != "A" || !usable(seen)) continue;
     const auto found = alone.find(name_of_product(*seen.sample));
-    if (found != alone.end())
-      beyond[{what.backend, what.library}].push_back(seen.time() - found->second);
+    if (found == alone.end()) continue;
+    const Duration frame = seen.time() - found->second;
+    beyond[{what.backend, what.library, what.suite}].push_back(frame);
+    if (whole.empty() || whole.contains(what.suite))
+      beyond[{what.backend, what.library, ""}].push_back(frame);
   }
   Frames frames;
   for (auto& [key, times] : beyond) {
     // Ranks that share a device share its SMs: their products are others. Their events are those of one device.
-    if (times.size() < least_products || key.first == "virtual_ranks") continue;
-    frames[key] = std::max(Duration(), median(std::move(times)));
-    if (key.first == "host_link") frames[{"virtual_ranks", key.second}] = frames[key];
+    const auto& [backend, library, suite] = key;
+    if (times.size() < least_products || backend == "virtual_ranks") continue;
+    const Duration frame = std::max(Duration(), median(std::move(times)));
+    frames[key] = frame;
+    if (backend == "host_link" && suite.empty()) frames[{"virtual_ranks", library, ""}] = frame;
   }
   return frames;
 }

@@ -5,12 +5,14 @@
 //
 //   frame = (product alone, measured as a boundary is) - (the same product, measured by itself)
 //
-// over short products at the full clock, the median for each back end and library.
+// over short products at the full clock, the median for each back end and library: of a suite's own products where they
+// are enough, since suites rest longer or less between repetitions, else of all suites that measure whole schedules.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "calibration/accuracy/evidence.hpp"
@@ -18,8 +20,11 @@
 
 namespace weft::calibration {
 
-/// By back end and library; none where nothing was measured both ways.
-using Frames = std::map<std::pair<std::string, std::string>, Duration>;
+/// By back end, library and suite, an empty one for any; none where nothing was measured both ways.
+using Frames = std::map<std::tuple<std::string, std::string, std::string>, Duration>;
+
+/// The frame of a case.
+[[nodiscard]] std::optional<Duration> frame_of(const Frames& frames, const Case& what);
 
 [[nodiscard]] Frames frames_of(const std::vector<Observation>& samples);
 

@@ -152,9 +152,8 @@ std::optional<PredictedCase> Predictor::predict(const Case& what, const sim::Eff
     if (what.figure == "B_s") program = sim::without_compute(program);
   }
   const std::int64_t slower = beyond_own_clock(site, *what.shape, speed_permille);
-  const auto found = frames_.find({what.backend, what.library});
   const Duration frame =
-      found == frames_.end() || !effects.launch_and_sync ? Duration() : found->second;
+      effects.launch_and_sync ? frame_of(frames_, what).value_or(Duration()) : Duration();
   if (slower == 1000) return run(site.built.machine, program, effects, frame);
   sim::Machine machine = site.built.machine;
   for (sim::Device& device : machine.devices) device.speed_permille = slower;

@@ -56,6 +56,10 @@ struct Tile {
   constexpr int parts() const { return split_k * spread_k; }
   /// Returns the bytes of one operand stage.
   constexpr int stage_bytes() const { return (m() + n()) * k() * 2; }
+  /// Returns the store slots that the columns of a consumer warpgroup fill, of one of a cluster's parts of K.
+  constexpr int slots_across() const { return warpgroup_n / split_k / slot_columns; }
+  /// Returns the store slots that a consumer warpgroup fills with a tile.
+  constexpr int slots_of_tile() const { return warpgroup_m / 64 * slots_across(); }
   /// Returns the bytes of one store slot.
   constexpr int slot_bytes() const { return 64 * slot_columns * 2; }
   /// Returns the bytes in which a consumer warpgroup receives the sums of its partner's part of K.

@@ -27,8 +27,7 @@ struct Layout {
   static constexpr int warpgroups = tile.warpgroups;
   /// Warpgroups that read an operand stage.
   static constexpr int readers = turns ? 1 : warpgroups;
-  static constexpr int pieces =
-      warpgroup_n / tile.split_k / slot_columns;  ///< slots that a block of rows fills
+  static constexpr int pieces = tile.slots_across();  ///< slots that a block of rows fills
   static constexpr int cluster_m = tile.cluster_m;
   static constexpr int cluster_n = tile.cluster_n;
   static constexpr int sharing = cluster_m * cluster_n;  ///< CTAs that multicast to each other

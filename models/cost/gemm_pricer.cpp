@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "kernels/shapes/table.hpp"
+#include "models/cost/own_tile.hpp"
 
 namespace weft::model {
 
@@ -59,12 +59,8 @@ std::int64_t all_sms(const SmBudget& budget) {
 /// Of the parts of K that one of our kernels sums, those that CTAs of one cluster do: others are spread over
 /// clusters, as all are in the library's kernels.
 std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
-  for (const kernels::shapes::Tile& tile : kernels::shapes::tiles)
-    if (tile.m() == kernel.tile_m && tile.n() == kernel.tile_n &&
-        tile.cluster_m == kernel.cluster_m && tile.cluster_n == kernel.cluster_n &&
-        tile.parts() == split)
-      return tile.split_k;
-  return split;
+  const kernels::shapes::Tile* tile = own_tile(kernel, split);
+  return tile != nullptr ? tile->split_k : split;
 }
 
 }  // namespace
@@ -76,6 +72,16 @@ bool is_partition(const Profile& profile, const SmBudget& budget) {
 double sharers_of(const Profile& profile, const SmBudget& budget) {
   if (!is_partition(profile, budget)) return 1;
   return static_cast<double>(profile.gpu.sms.value) / static_cast<double>(all_sms(budget));
+}
+
+double store_seconds(const Profile& profile, double bytes) {
+  return bytes * static_cast<double>(profile.gpu.sms.value) /
+         (per_second(profile.gpu.hbm.value) * profile.gemm->hbm_efficiency.value);
+}
+
+double drain_seconds(const Profile& profile, double bytes) {
+  if (!profile.gemm || !profile.gemm->drain) return 0;
+  return profile.gemm->drain->value * store_seconds(profile, bytes);
 }
 
 GemmPricer::GemmPricer(const Profile& profile, const GemmProblem& problem, const SmBudget& budget)
@@ -175,14 +181,14 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
                                                   : g.epilogue_exposed.value;
   p.prologue = seconds(special != nullptr ? special->turn : g.prologue.value);
   p.main_loop = static_cast<double>(p.steps) * step;
-  p.epilogue = exposed * store * sms / hbm_rate_;
+  p.epilogue = exposed * store_seconds(profile_, store);
   if (split > 1) {
     const double partials = static_cast<double>(problem_.m) * static_cast<double>(problem_.n) * 4 *
                             static_cast<double>(split);
     p.reduction = seconds(g.split_reduction.value) + partials / l2_rate_;
   }
   // The last CTA out waits for its store, which no tile follows.
-  if (g.drain) p.start += g.drain->value * store * sms / hbm_rate_;
+  p.start += drain_seconds(profile_, store);
   p.l2_bytes = l2_step * static_cast<double>(p.steps) + store;
 
   const double work = static_cast<double>(p.waves) * (p.prologue + p.main_loop + p.epilogue);

@@ -36,6 +36,13 @@ struct RowBands {
 /// How many partitions like this one share the device.
 [[nodiscard]] double sharers_of(const Profile& profile, const SmBudget& budget);
 
+/// Seconds that an SM takes to store so many bytes at its share of the rate that products reach at the HBM.
+[[nodiscard]] double store_seconds(const Profile& profile, double bytes);
+
+/// What of the last tile's store, of so many bytes, a launch shows: no tile follows it. Nothing where a profile does
+/// not say.
+[[nodiscard]] double drain_seconds(const Profile& profile, double bytes);
+
 class GemmPricer {
  public:
   /// Throws MissingConstant if the profile has no GEMM constants.

@@ -92,7 +92,10 @@ ControlCosts read_control(StrictObject& object) {
       {"stream_poll", "how often a stream looks again for a signal that it did not find"},
       at_least(Duration()));
   control.tile_flag = object.optional<Sourced<Duration>>(
-      {"tile_flag", "of a tile whose flag follows its store, over one whose store is hidden"},
+      {"tile_flag", "of a tile behind its store, for each chunk that its rows lie in"},
+      at_least(Duration()));
+  control.store_slot = object.optional<Sourced<Duration>>(
+      {"store_slot", "of each slot that a store warp sends of a tile whose flag follows"},
       at_least(Duration()));
   return control;
 }
@@ -303,6 +306,10 @@ InterferenceTerm read_interference(StrictObject& object) {
   term.full_link = object.defaulted<bool>(
       {"full_link", "whether it acts while a full link holds the CTAs back, or while none does"},
       true);
+  term.between_devices = object.defaulted<bool>(
+      {"between_devices",
+       "whether it is of traffic over links between devices, full or not, or over a host's link"},
+      false);
   term.launch = object.optional<Sourced<Duration>>(
       {"launch", "what a launch takes longer beside them"}, at_least(Duration()));
   term.round_trip = object.optional<Sourced<Duration>>(

@@ -57,6 +57,7 @@ Value write_control(const ControlCosts& control) {
     value.set("stream_write_peers", to_value(*control.stream_write_peers));
   if (control.stream_poll) value.set("stream_poll", to_value(*control.stream_poll));
   if (control.tile_flag) value.set("tile_flag", to_value(*control.tile_flag));
+  if (control.store_slot) value.set("store_slot", to_value(*control.store_slot));
   return value;
 }
 
@@ -201,6 +202,7 @@ config::Value to_value(const Profile& profile) {
                                          {"slow_down", to_value(term.slow_down)}});
               if (term.access) one.set("access", to_value(*term.access));
               if (!term.full_link) one.set("full_link", false);
+              if (term.between_devices) one.set("between_devices", true);
               if (term.launch) one.set("launch", to_value(*term.launch));
               if (term.round_trip) one.set("round_trip", to_value(*term.round_trip));
               if (term.pace) one.set("pace", to_value(*term.pace));

@@ -73,8 +73,10 @@ struct ControlCosts {
   std::optional<Sourced<Duration>> stream_poll = {};
   /// The same write behind a copy that came from a peer: it waits until that is seen.
   std::optional<Sourced<Duration>> stream_write_peers = {};
-  /// What a tile whose flag follows its store takes longer than one whose store is hidden behind the next.
+  /// What a tile takes behind its store for each chunk that its rows lie in: it is counted, for the whole system.
   std::optional<Sourced<Duration>> tile_flag = {};
+  /// What a slot of such a tile takes that a store warp sends to whom its rows are of.
+  std::optional<Sourced<Duration>> store_slot = {};
   friend bool operator==(const ControlCosts&, const ControlCosts&) = default;
 };
 
@@ -308,6 +310,8 @@ struct InterferenceTerm {
   /// Set: the engine runs it, while CTAs of this access are held back by a full link, or else while they are not.
   std::optional<InterferingAccess> access;
   bool full_link = true;
+  /// Of traffic between devices, over links of their own, whether these are full or not; else of a host's link.
+  bool between_devices = false;
   std::vector<InterferencePoint>
       points;  ///< ascending in CTAs; linear between them, from 1 at none
   /// What a launch takes longer, since it waits for what the CTAs have in flight.

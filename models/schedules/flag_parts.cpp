@@ -106,11 +106,10 @@ namespace {
 // flags.
 Duration behind_a_tile(const FusedView& view, const ChunkPlan& plan, const GemmCost& cost,
                        const Site& site) {
-  const auto& flag = site.profile.control.tile_flag;
-  if (view.gathers || !flag) return {};
+  if (view.gathers) return {};
   const double chunks = chunks_of_tile(view.work.rank.m, rows_of_a_store(cost.kernel),
                                        plan.size() > 0 ? plan.rows_of(0, 0) : 0);
-  return behind_tile(site.profile, cost.kernel, flag->value, chunks);
+  return behind_tile(site.profile, cost.kernel, cost.split_k, chunks);
 }
 
 }  // namespace
@@ -118,7 +117,9 @@ Duration behind_a_tile(const FusedView& view, const ChunkPlan& plan, const GemmC
 GemmCost posting(const FusedView& view, const ChunkPlan& plan, GemmCost cost, const Site& site) {
   // Each tile carries what shows of the one before it; the first has none.
   const Duration behind = behind_a_tile(view, plan, cost, site);
-  cost.start += behind - exposed_behind(cost.kernel, behind, cost.tile_time());
+  cost.start = std::max(Duration(),
+                        cost.start + shown_behind(site.profile, cost.kernel, cost.split_k, behind) -
+                            exposed_behind(cost.kernel, behind, cost.tile_time()));
   return cost;
 }
 

@@ -204,21 +204,42 @@ bool peers_take_the_host_path(const topology::Built& built) {
   return shared;
 }
 
+sim::Interference interference_of(const InterferenceTerm& term) {
+  sim::Interference value;
+  value.name = term.name;
+  value.full_link = term.full_link;
+  if (term.launch) value.launch = term.launch->value;
+  if (term.round_trip) value.round_trip = term.round_trip->value;
+  value.access = access_of(*term.access);
+  for (const InterferencePoint& point : term.points)
+    value.points.push_back(
+        {static_cast<int>(point.ctas), std::llround(point.slow_down.value * 1000)});
+  return value;
+}
+
 // Slow-downs of products beside traffic that the engine runs by itself. Those below a link's rate are of the path to
 // host memory, whose loads and stores wait for long whether it is full or not.
 void apply_interference(const Profile& profile, bool full_link, sim::Machine& machine) {
   for (const InterferenceTerm& term : profile.interference) {
-    if (!term.access || term.points.empty() || term.full_link != full_link) continue;
-    sim::Interference value;
-    value.name = term.name;
-    value.full_link = term.full_link;
-    if (term.launch) value.launch = term.launch->value;
-    if (term.round_trip) value.round_trip = term.round_trip->value;
-    value.access = access_of(*term.access);
-    for (const InterferencePoint& point : term.points)
-      value.points.push_back(
-          {static_cast<int>(point.ctas), std::llround(point.slow_down.value * 1000)});
-    for (sim::Device& device : machine.devices) device.interference.push_back(value);
+    if (!term.access || term.points.empty() || term.between_devices) continue;
+    if (term.full_link != full_link) continue;
+    for (sim::Device& device : machine.devices)
+      device.interference.push_back(interference_of(term));
+  }
+}
+
+// Those of traffic between devices over links of their own: what comes passes the L2 and the HBM of a device, whether
+// a link is full or not.
+void apply_interference_between_devices(const Profile& profile, sim::Machine& machine) {
+  for (const InterferenceTerm& term : profile.interference) {
+    if (!term.access || term.points.empty() || !term.between_devices) continue;
+    sim::Interference value = interference_of(term);
+    const bool by_ctas = *term.access != InterferingAccess::engine_copy;
+    for (const bool full_link : {false, true}) {
+      value.full_link = full_link;
+      if (full_link && !by_ctas) continue;
+      for (sim::Device& device : machine.devices) device.interference.push_back(value);
+    }
   }
 }
 
@@ -278,7 +299,10 @@ Site make_site(const topology::MachineSpec& machine, const Profile& profile,
   apply_host_links(profile, site.built);
   bound_nics(profile, site.built, site.fabric);
   apply_memory(profile, site.built.machine);
-  if (peers_take_the_host_path(site.built)) apply_interference(profile, true, site.built.machine);
+  if (peers_take_the_host_path(site.built))
+    apply_interference(profile, true, site.built.machine);
+  else if (peers)
+    apply_interference_between_devices(profile, site.built.machine);
   site.group = group_of(site.built);
   site.prices = std::make_shared<Prices>(site.profile, site.fabric, model);
   site.gangs = std::make_shared<GangUseTable>();

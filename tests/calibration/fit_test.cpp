@@ -338,29 +338,34 @@ TEST(PrimitiveFit, TellsHowOftenAStreamLooksAgainByHowMuchLateWaitsVary) {
   EXPECT_NEAR(ratio(profile.control.stream_poll->value, us(8)), 1, 0.01);
 }
 
-// A flag of 3 us behind tiles that lie in one chunk each, and behind such that lie in four.
+// Slots of 0.5 us and flags of 3 us, behind tiles of 4 and of 12 slots that lie in one chunk each, or in four.
 TEST(TileFlags, AreFoundByWhatLiesBehindTiles) {
-  const model::Profile profile = model::load_profile("configs/profiles/h200-sxm.json");
+  model::Profile profile = model::load_profile("configs/profiles/h200-sxm.json");
+  profile.control.tile_flag = {us(3), {}};
+  profile.control.store_slot = {us(0.5), {}};
   Measured measured;
-  for (const int k : {256, 512, 2048}) {
+  for (const auto& [k, columns] :
+       {std::pair(256, 128), std::pair(512, 192), std::pair(2048, 128)}) {
     for (const int chunks : {0, 1, 256}) {  // 0: the product alone
       Case what = primitive("gemm_rs", "", "");
       what.figure = chunks > 0 ? "A_s" : "A";
       what.library = "weft", what.backend = "host_link", what.schedule = "device_flag";
-      what.transport = "copy_engine", what.shape = Shape{8192, 2048, k};
+      what.transport = "copy_engine", what.shape = Shape{8192, 16 * columns, k};
       what.ranks = 2, what.chunks = chunks;
       Sample& sample = measured.add(what, us(100));
-      sample.kernel = {.name = "gemm", .tile = {128, 128, 64}, .cluster = {2, 1}, .grid = 128};
+      sample.kernel = {.name = "gemm", .tile = {128, columns, 64}, .cluster = {2, 1}, .grid = 128};
       if (chunks == 0) continue;
       const model::GemmTile kernel = kernel_of(sample.kernel);
-      const Duration behind = model::behind_tile(profile, kernel, us(3), chunks == 256 ? 4 : 1);
+      const Duration behind = us(columns == 128 ? 2 : 6) + us(chunks == 256 ? 12 : 3);
+      const Duration shown = model::shown_behind(profile, kernel, 1, behind);
       const Duration tile = product_cost(profile, sample, true).tile_time();
-      sample.times = {us(100) + behind + model::exposed_behind(kernel, behind, tile) * 7};
+      sample.times = {us(100) + shown + model::exposed_behind(kernel, behind, tile) * 7};
     }
   }
-  const auto fitted = fit_tile_flags(profile, measured.observations()).control.tile_flag;
-  ASSERT_TRUE(fitted.has_value());
-  EXPECT_NEAR(ratio(fitted->value, us(3)), 1, 0.01);
+  const model::ControlCosts fitted = fit_tile_flags(profile, measured.observations()).control;
+  ASSERT_TRUE(fitted.tile_flag && fitted.store_slot);
+  EXPECT_NEAR(ratio(fitted.tile_flag->value, us(3)), 1, 0.01);
+  EXPECT_NEAR(ratio(fitted.store_slot->value, us(0.5)), 1, 0.01);
   EXPECT_EQ(fit_tile_flags(profile, {}), profile);
 }
 

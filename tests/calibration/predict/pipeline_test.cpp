@@ -218,10 +218,11 @@ TEST(Frames, AreWhatABoundarysProductTakesLonger) {
     add("decision", k + 1, 1980, k + 100.0);
   }
   const Frames frames = frames_of(observed(samples));
-  ASSERT_EQ(frames.size(), 2u);
-  EXPECT_EQ(frames.at({"host_link", "weft"}), us(7));
+  ASSERT_EQ(frames.size(), 3u);
+  for (const char* suite : {"", "decision"})
+    EXPECT_EQ(frames.at({"host_link", "weft", suite}), us(7));
   // Ranks on one device have its events.
-  EXPECT_EQ(frames.at({"virtual_ranks", "weft"}), us(7));
+  EXPECT_EQ(frames.at({"virtual_ranks", "weft", ""}), us(7));
   const Case product = boundary("ag_gemm", "A", 8192, 8192, 1);
   EXPECT_EQ(Predictor(machine(), h200(), frames).predict(product)->worst(),
             Predictor(machine(), h200()).predict(product)->worst() + us(7));
