@@ -195,6 +195,8 @@ struct ControlLatency {
   Duration signal_host{};
   Duration stream_write{};  ///< a stream's write of a signal
   Duration stream_wait{};   ///< from a signal to what follows a stream's wait for it
+  /// No less from when the stream comes to it, where the signal is there; none: it takes `stream_wait` from then.
+  std::optional<Duration> stream_wait_there{};
   /// How often a stream that did not find its signal looks again.
   Duration stream_poll{};
   Duration

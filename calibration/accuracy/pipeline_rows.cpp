@@ -203,6 +203,8 @@ void add_ablations(ErrorRows& rows) {
       {{}, [](model::Profile& profile) { profile.control.stream_wait.value = Duration(); }});
   add(", without a stream's write of flags",
       {{}, [](model::Profile& profile) { profile.control.stream_write.value = Duration(); }});
+  add(", without signals that are there when a stream comes",
+      {{}, [](model::Profile& profile) { profile.control.stream_wait_there.reset(); }});
   add(", without waits that look again",
       {{}, [](model::Profile& profile) { profile.control.stream_poll.reset(); }});
   add(", without round trips behind copies from the host",

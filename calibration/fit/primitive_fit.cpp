@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -26,6 +27,8 @@ constexpr const char* kHostSuite = "primitives";
 constexpr const char* kPeerSuite = "peer-primitives";
 /// Of what another GPU posts or records: what happens on a device itself wakes its waits at other times, too.
 constexpr const char* kWaitSuite = "peer-waits";
+/// Of what happens on a device itself.
+constexpr const char* kOwnWaitSuite = "waits";
 
 Rows where(const Rows& all, const std::string& suite,
            const std::function<bool(const Case&)>& wanted) {
@@ -62,6 +65,26 @@ std::optional<Duration> time_between_looks(const Rows& all) {
   }
   if (periods.empty()) return std::nullopt;
   return median(periods);
+}
+
+/// What a stream takes longer that waits for a signal which is there, nothing moving beside it, over one that does not wait:
+/// the median over what follows.
+std::optional<Duration> look_at_what_is_there(const Rows& all) {
+  std::map<std::string, Duration> none;
+  const auto of = [&](const char* variant) {
+    return where(all, kOwnWaitSuite, [&](const Case& what) {
+      return what.operation == "stream_wait" && what.variant == variant && what.direction.empty();
+    });
+  };
+  for (const Observation& seen : of("none")) none[seen.what().transport] = seen.time();
+  std::vector<Duration> looks;
+  for (const Observation& seen : of("there")) {
+    const auto found = none.find(seen.what().transport);
+    if (found != none.end() && seen.time() > found->second)
+      looks.push_back(seen.time() - found->second);
+  }
+  if (looks.empty()) return std::nullopt;
+  return median(looks);
 }
 
 /// Where a path's copies are measured. Between GPUs the peer stands where the host does.
@@ -154,6 +177,10 @@ void fit_control(model::ControlCosts& control, const Rows& all, const std::strin
   if (const auto hop = typical(all, kHostSuite, "event_hop")) control.event_hop = {*hop, measured};
   if (const auto flag = typical(all, kPeerSuite, "peer_flag"))
     control.signal_peer = {*flag, measured};
+  if (const auto look = look_at_what_is_there(all)) {
+    control.stream_wait_there = {
+        *look, {SourceKind::measured, reference + ", waits for flags that are there, over none"}};
+  }
   if (const auto period = time_between_looks(all)) {
     control.stream_poll = {
         *period, {SourceKind::measured, reference + ", waits for another GPU that come first"}};

@@ -82,6 +82,9 @@ ControlCosts read_control(StrictObject& object) {
       duration(object, {"stream_wait", "from a signal to what follows a stream's wait for it"});
   control.launch_jitter =
       duration(object, {"launch_jitter", "ready times closer than this may go either way"});
+  control.stream_wait_there = object.optional<Sourced<Duration>>(
+      {"stream_wait_there", "the same of a signal that is there, from when the stream comes to it"},
+      at_least(Duration()));
   control.stream_wait_peers = object.optional<Sourced<Duration>>(
       {"stream_wait_peers", "the same wait on ranks whose bytes go straight between devices"},
       at_least(Duration()));

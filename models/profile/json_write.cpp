@@ -51,6 +51,8 @@ Value write_control(const ControlCosts& control) {
                                {"stream_write", to_value(control.stream_write)},
                                {"stream_wait", to_value(control.stream_wait)},
                                {"launch_jitter", to_value(control.launch_jitter)}});
+  if (control.stream_wait_there)
+    value.set("stream_wait_there", to_value(*control.stream_wait_there));
   if (control.stream_wait_peers)
     value.set("stream_wait_peers", to_value(*control.stream_wait_peers));
   if (control.stream_write_peers)

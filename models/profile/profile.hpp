@@ -67,6 +67,8 @@ struct ControlCosts {
   Sourced<Duration> stream_write;   ///< a stream's write of a signal
   Sourced<Duration> stream_wait;    ///< from a signal to what follows a stream's wait for it
   Sourced<Duration> launch_jitter;  ///< ready times closer than this may go either way
+  /// The same where the signal is there, from when the stream comes to it, if that is later.
+  std::optional<Sourced<Duration>> stream_wait_there = {};
   /// The same wait on ranks whose bytes go straight between devices: flags come from where the host's link is idle.
   std::optional<Sourced<Duration>> stream_wait_peers = {};
   /// How often a stream that waits looks again for a signal that it did not find.

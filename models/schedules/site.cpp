@@ -51,6 +51,7 @@ void apply_control(const ControlCosts& costs, bool peers, sim::Machine& machine)
       (peers ? costs.stream_write_peers.value_or(costs.stream_write) : costs.stream_write).value;
   control.stream_wait =
       (peers ? costs.stream_wait_peers.value_or(costs.stream_wait) : costs.stream_wait).value;
+  if (!peers && costs.stream_wait_there) control.stream_wait_there = costs.stream_wait_there->value;
   control.stream_poll = costs.stream_poll ? costs.stream_poll->value : Duration();
   control.launch_jitter = costs.launch_jitter.value;
   for (sim::Process& process : machine.processes) {

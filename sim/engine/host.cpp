@@ -322,12 +322,22 @@ void Simulation::start_memory_op(std::uint32_t index, std::uint32_t queue) {
   // period later in the mean.
   const bool late = command.op != Op::post && queues_[queue].late;
   queues_[queue].late = false;
-  const std::int64_t cost =
-      sync(command.op == Op::post ? control.stream_write : control.stream_wait) +
-      (late ? sync(control.stream_poll) / 2 +
-                  behind_host_reads(compiled_.streams[command.stream].device)
-            : 0);
+  const std::int64_t cost = command.op == Op::post ? sync(control.stream_write)
+                            : late ? sync(control.stream_wait) + sync(control.stream_poll) / 2 +
+                                         behind_host_reads(compiled_.streams[command.stream].device)
+                                   : wait_for_what_is_there(command);
   after(cost, index, 0, {.what = What::memory_op_end, .of = slot});
+}
+
+// A signal that has been there for a while costs no more than a look, which is a round trip to host memory.
+std::int64_t Simulation::wait_for_what_is_there(const CompiledCommand& command) const {
+  const ControlLatency& control = machine_.control;
+  const std::int64_t whole = sync(control.stream_wait);
+  if (!control.stream_wait_there) return whole;
+  const std::int64_t look =
+      std::min(whole, sync(*control.stream_wait_there) +
+                          behind_host_reads(compiled_.streams[command.stream].device));
+  return std::max(look, whole - (now_ - views_[command.target].at));
 }
 
 void Simulation::end_memory_op(std::uint32_t slot) {

@@ -79,6 +79,7 @@ void RunState::clear() {
   empty_each(gang_open_);
   for (ViewState& view : views_) {
     view.value = 0;
+    view.at = 0;
     view.last_poster = kNone;
     view.waiters.clear();
   }

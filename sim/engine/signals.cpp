@@ -77,6 +77,7 @@ void Simulation::arrive(std::uint32_t index, SignalPost::Kind kind, std::uint64_
   ViewState& view = views_[index];
   const std::uint64_t before = view.value;
   view.value = kind == SignalPost::Kind::add ? before + value : std::max(before, value);
+  view.at = now_;
   if (view.value == before) return;
   view.last_poster = poster;
   std::size_t kept = 0;

@@ -69,6 +69,7 @@ class Simulation : private RunState {
   void end_instant(std::uint32_t queue, std::uint32_t index, StallReason reason);
   bool pass_signal(std::uint32_t queue, std::uint32_t command);
   void start_memory_op(std::uint32_t command, std::uint32_t queue);
+  [[nodiscard]] std::int64_t wait_for_what_is_there(const CompiledCommand& command) const;
   void end_memory_op(std::uint32_t slot);
   void host_span(CommandRef ref, std::int64_t begin, std::int64_t start, std::int64_t end);
   [[nodiscard]] bool all_threads_done() const {

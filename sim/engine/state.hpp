@@ -212,6 +212,7 @@ struct Waiter {
 
 struct ViewState {
   std::uint64_t value = 0;
+  std::int64_t at = 0;                ///< when it changed last
   std::uint32_t last_poster = kNone;  ///< command
   std::vector<Waiter> waiters;
 };

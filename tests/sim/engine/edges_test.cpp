@@ -207,6 +207,24 @@ TEST(Edge, StreamThatLooksAgain) {
   }
 }
 
+// A signal that is there when the stream comes costs a look, but no wait ends before `stream_wait` from its post.
+TEST(Edge, StreamThatComesToAPostedSignal) {
+  Machine machine = with_costs();
+  machine.control.stream_wait_there = 100_ns;
+  ProgramBuilder b;
+  const SignalId flag = b.signal(MemoryId(0));
+  const StreamId writer = b.stream(RankId(0));
+  const StreamId waiter = b.stream(RankId(0));
+  b.thread(ProcessId(0))
+      .post(writer, {.signal = flag, .from = {}})
+      .wait(waiter, flag, 1)
+      .wait(waiter, flag, 1);
+  lab::Tape tape;
+  lab::run(machine, b.finish(), tape);
+  EXPECT_EQ(tape.command(1).end.since_start(), 200_ns + 700_ns + 400_ns);
+  EXPECT_EQ(tape.command(2).end.since_start(), 200_ns + 700_ns + 400_ns + 100_ns);
+}
+
 // While a copy engine reads host memory, an event's hop is a round trip of 3 us later, and a flag that a kernel posts
 // two, by its count and its post; who waits for it looks once more. Copies from a peer hold nothing up.
 TEST(Edge, RoundTripsBehindCopiesFromTheHost) {

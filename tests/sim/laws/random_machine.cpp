@@ -52,6 +52,8 @@ DrawnMachine::DrawnMachine(const Case& drawn, const Assembly& how, const std::ve
                       &control.stream_poll, &control.launch_jitter}) {
     *d = *d * how.time_scale;
   }
+  if (control.stream_wait_there)
+    control.stream_wait_there = *control.stream_wait_there * how.time_scale;
   make_switches();
   for (std::uint32_t d = 0; d < devices_; ++d) {
     make_device(case_.devices[static_cast<std::size_t>(drawn_at_[d])], d);

@@ -155,6 +155,7 @@ class Drawing {
     if (one_in(2)) {
       case_.control.launch_jitter = Duration::from_ps(between(0, case_.control.launch.ps()));
     }
+    if (one_in(2)) case_.control.stream_wait_there = short_time();
   }
 
   void draw_operation() {
