@@ -241,32 +241,29 @@ void add_ablations(ErrorRows& rows) {
        }});
 }
 
-// What the products of a chunked schedule take with nothing communicated: where pieces are thin the whole is off by
-// what they are.
-void add_products_of_chunks(ErrorRows& rows) {
+// What the products of a chunked schedule take with nothing communicated, and its transfers with nothing multiplied:
+// where pieces are thin the whole is off by what they are.
+void add_parts_of_chunks(ErrorRows& rows) {
+  const std::pair<const char*, const char*> parts[] = {{"A_s", "products"}, {"B_s", "transfers"}};
   const std::pair<const char*, const char*> links[] = {{"host_link", "over the host link"},
                                                        {"peer_gpus", "over NVLink"},
                                                        {"virtual_ranks", "of virtual ranks"}};
   const std::pair<const char*, const char*> libraries[] = {{"weft", "our kernels"},
                                                            {"cublaslt", "cuBLASLt"}};
-  for (const auto& [backend, link] : links)
-    for (const auto& [library, kernels] : libraries) {
-      ErrorClaim claim{
-          .name = fmt::format("products of chunks {}, {}", link, kernels), .median = {}, .p95 = {}};
-      claim.baseline = true;
-      rows.push_back(std::make_unique<PipelineRow>(
-          std::move(claim),
-          PipelineKind{backend, library, "chunked", "", PipelineKind::Margin::any, "A_s"}));
-    }
-  // And what products whose tiles post flags or wait for them take.
-  for (const auto& [backend, link] : links) {
-    ErrorClaim claim{
-        .name = fmt::format("products with flags {}, our kernels", link), .median = {}, .p95 = {}};
+  const auto add = [&rows](std::string name, PipelineKind kind) {
+    ErrorClaim claim{.name = std::move(name), .median = {}, .p95 = {}};
     claim.baseline = true;
-    rows.push_back(std::make_unique<PipelineRow>(
-        std::move(claim),
-        PipelineKind{backend, "weft", "device_flag", "", PipelineKind::Margin::any, "A_s"}));
-  }
+    rows.push_back(std::make_unique<PipelineRow>(std::move(claim), std::move(kind)));
+  };
+  for (const auto& [figure, part] : parts)
+    for (const auto& [backend, link] : links)
+      for (const auto& [library, kernels] : libraries)
+        add(fmt::format("{} of chunks {}, {}", part, link, kernels),
+            {backend, library, "chunked", "", PipelineKind::Margin::any, figure});
+  // And what products whose tiles post flags or wait for them take.
+  for (const auto& [backend, link] : links)
+    add(fmt::format("products with flags {}, our kernels", link),
+        {backend, "weft", "device_flag", "", PipelineKind::Margin::any, "A_s"});
 }
 
 }  // namespace
@@ -302,7 +299,7 @@ void add_pipeline_rows(ErrorRows& rows) {
       {"peer_gpus", "weft", "device_flag", "", Margin::any});
   add_ablations(rows);
   add_shared_ablations(rows);
-  add_products_of_chunks(rows);
+  add_parts_of_chunks(rows);
 }
 
 }  // namespace weft::calibration
