@@ -261,7 +261,7 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
     return pricer.finish(measured->priced, measured->choice);
   }
   // The library counts the SMs of a partition, and does not know which clusters its GPCs hold.
-  const bool part = is_partition(profile, budget);
+  const bool part = budget.is_part();
   const SmBudget counted = part ? SmBudget::of(budget.sms()) : budget;
   const PricedGemm chosen =
       chosen_nearby(profile, problem, counted, GemmPricer(profile, problem, counted), part);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 
 #include <fmt/core.h>
@@ -51,11 +50,6 @@ double per_second(Bandwidth rate) {
   return static_cast<double>(rate.bytes_per_second());
 }
 
-std::int64_t all_sms(const SmBudget& budget) {
-  const auto& gpcs = budget.sms_per_gpc;
-  return std::accumulate(gpcs.begin(), gpcs.end(), std::int64_t{0});
-}
-
 /// Of the parts of K that one of our kernels sums, those that CTAs of one cluster do: others are spread over
 /// clusters, as all are in the library's kernels.
 std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
@@ -69,15 +63,6 @@ std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
 
 }  // namespace
 
-bool is_partition(const Profile& profile, const SmBudget& budget) {
-  return budget.sms_per_gpc.size() > 1 && all_sms(budget) < profile.gpu.sms.value;
-}
-
-double sharers_of(const Profile& profile, const SmBudget& budget) {
-  if (!is_partition(profile, budget)) return 1;
-  return static_cast<double>(profile.gpu.sms.value) / static_cast<double>(all_sms(budget));
-}
-
 GemmPricer::GemmPricer(const Profile& profile, const GemmProblem& problem, const SmBudget& budget)
     : profile_(profile), problem_(problem), budget_(budget) {
   if (!profile.gemm) {
@@ -89,7 +74,7 @@ GemmPricer::GemmPricer(const Profile& profile, const GemmProblem& problem, const
              sms * g.matrix_efficiency.value;
   hbm_rate_ = per_second(profile.gpu.hbm.value) * g.hbm_efficiency.value;
   l2_rate_ = per_second(profile.gpu.l2.value) * g.l2_efficiency.value;
-  sharers_ = sharers_of(profile, budget);
+  sharers_ = budget.sharers();
   in_ = bits_of(problem.input) / 8.0;
   out_ = bits_of(problem.output) / 8.0;
 }
@@ -107,7 +92,7 @@ const KernelCorrection* GemmPricer::correction(const GemmTile& kernel, std::int6
 /// The CTAs that a library launches, tiles permitting: what fits a device; of a partition, whose GPCs it cannot see,
 /// what its SMs would hold if they were one.
 std::int64_t GemmPricer::launched(std::int64_t cluster, std::int64_t resident) const {
-  if (problem_.library == GemmLibrary::ours || !is_partition(profile_, budget_)) return resident;
+  if (problem_.library == GemmLibrary::ours || !budget_.is_part()) return resident;
   return std::max(resident, budget_.sms() / cluster * cluster);
 }
 
@@ -133,7 +118,7 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const std::int64_t cluster = kernel.cluster_m * kernel.cluster_n * partners;
   // A grid of a CTA a tile takes every SM there is: only a persistent kernel's grid leaves some free.
   p.resident = kernel.persistent ? budget_.resident_ctas(cluster)
-                                 : SmBudget{budget_.sms_per_gpc, 0}.resident_ctas(cluster);
+                                 : SmBudget{budget_.sms_per_gpc, 0, 0}.resident_ctas(cluster);
   if (p.resident == 0) return p;
   // Clusters are whole: a tile beyond the edge still holds its CTA.
   const std::int64_t rows =

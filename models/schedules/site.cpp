@@ -253,9 +253,14 @@ SmBudget Site::sms(int rank, int margin) const {
   const sim::Rank& place = built.machine.ranks.at(static_cast<std::size_t>(rank));
   SmBudget budget{place.sms_per_gpc.empty() ? built.machine.device(place.device).sms.sms_per_gpc
                                             : place.sms_per_gpc,
-                  0};
+                  0, 0};
   WEFT_CHECK(margin >= 0 && margin < budget.sms(), "a margin of {} leaves nothing of {} SMs",
              margin, budget.sms());
+  if (!place.sms_per_gpc.empty()) {
+    budget.parts_at_work = std::count_if(
+        built.machine.ranks.begin(), built.machine.ranks.end(),
+        [&](const sim::Rank& other) { return other.device == place.device; });
+  }
   // What is left free may lie in any GPC: it is the grid that becomes smaller.
   if (margin > 0) budget.most = budget.sms() - margin;
   return budget;
