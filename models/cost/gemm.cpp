@@ -119,15 +119,27 @@ GemmTile with_clusters_of(GemmTile kernel, std::int64_t rows, std::int64_t sms) 
   return kernel;
 }
 
+/// The measured products that say what a library takes on these SMs.
+const std::vector<MeasuredProducts>& measured_on(const Profile& profile, const SmBudget& budget) {
+  const GemmConstants& gemm = *profile.gemm;
+  return budget.is_part() && !gemm.measured_on_parts.empty() ? gemm.measured_on_parts
+                                                             : gemm.measured;
+}
+
 /// What the library chose for the measured products that are most like this one: the least modelled time of their
-/// kernels. Nothing is resident where the profile has no measured products of the library.
-PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem, const SmBudget& budget,
-                         const GemmPricer& pricer, bool divides_sms = false) {
+/// kernels. Of a part of a device it counts the SMs, and sees neither which clusters its GPCs hold nor what its other
+/// parts do. Nothing is resident where the profile has no measured products of the library.
+PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem,
+                         const SmBudget& budget) {
+  const SmBudget counted = budget.is_part() ? SmBudget::of(budget.sms()) : budget;
+  const GemmPricer pricer(profile, problem, counted);
+  // Where none was measured on parts.
+  const bool divides_sms = budget.is_part() && profile.gemm->measured_on_parts.empty();
   const auto octaves = [](std::int64_t a, std::int64_t b) {
     return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
   };
   std::vector<std::pair<double, const MeasuredProduct*>> near;
-  for (const MeasuredProducts& grid : profile.gemm->measured) {
+  for (const MeasuredProducts& grid : measured_on(profile, budget)) {
     if (grid.library != problem.library) continue;
     const double apart = octaves(grid.n, problem.n) + kDepthWeight * octaves(grid.k, problem.k) +
                          kSmsWeight * octaves(grid.sms, budget.sms());
@@ -161,18 +173,22 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
                                              const SmBudget& budget, const GemmPricer& pricer) {
   const bool two_bytes = problem.input == DType::bf16 || problem.input == DType::fp16;
   if (!two_bytes || problem.output != problem.input || problem.power_limited) return std::nullopt;
-  const auto grid = std::find_if(
-      profile.gemm->measured.begin(), profile.gemm->measured.end(), [&](const auto& one) {
-        return one.library == problem.library && one.n == problem.n && one.k == problem.k &&
-               one.sms == budget.sms() && !one.rows.empty();
-      });
-  if (grid == profile.gemm->measured.end()) return std::nullopt;
-  // Rows are of products alone: those that follow others find another clock.
-  const auto after_others = [&](const PricedGemm& priced) {
-    if (!problem.follows_others) return 1.0;
+  if (budget.is_part() && profile.gemm->measured_on_parts.empty()) return std::nullopt;
+  const std::vector<MeasuredProducts>& grids = measured_on(profile, budget);
+  const auto grid = std::find_if(grids.begin(), grids.end(), [&](const auto& one) {
+    return one.library == problem.library && one.n == problem.n && one.k == problem.k &&
+           one.sms == budget.sms() && !one.rows.empty();
+  });
+  if (grid == grids.end()) return std::nullopt;
+  // Rows are of products alone: those that follow others find another clock, and parts share the device.
+  SmBudget by_itself = budget;
+  by_itself.parts_at_work = budget.is_part() ? 1 : 0;
+  const auto beside_others = [&](const PricedGemm& priced) {
+    if (!problem.follows_others && by_itself == budget) return 1.0;
     GemmProblem alone = problem;
     alone.follows_others = false;
-    return priced.time / GemmPricer(profile, alone, budget).price(priced.kernel, priced.split).time;
+    return priced.time /
+           GemmPricer(profile, alone, by_itself).price(priced.kernel, priced.split).time;
   };
   const auto above =
       std::lower_bound(grid->rows.begin(), grid->rows.end(), problem.m,
@@ -180,7 +196,7 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
   if (above != grid->rows.end() && above->m == problem.m) {
     const PricedGemm priced = pricer.price(kernel_of(*above, profile), above->split_k);
     if (priced.resident == 0) return std::nullopt;
-    return FromMeasured{pricer.stretched(priced, seconds_of(above->time) * after_others(priced)),
+    return FromMeasured{pricer.stretched(priced, seconds_of(above->time) * beside_others(priced)),
                         "measured: " + describe(priced.kernel, priced.split)};
   }
   std::vector<const MeasuredProduct*> around;
@@ -198,7 +214,7 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
     there.m = row->m;
     there.follows_others = false;
     const GemmTile kernel = kernel_of(*row, profile);
-    const PricedGemm modelled = GemmPricer(profile, there, budget).price(kernel, row->split_k);
+    const PricedGemm modelled = GemmPricer(profile, there, by_itself).price(kernel, row->split_k);
     if (modelled.resident == 0) return std::nullopt;
     const double weight = 1 / octaves(*row);
     weights += weight;
@@ -207,7 +223,10 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
     if (here.time < best.time) best = here;
   }
   // Far from both neighbours the library has another kernel by then.
-  const PricedGemm like_it = chosen_nearby(profile, problem, budget, pricer);
+  const PricedGemm near = chosen_nearby(profile, problem, budget);
+  const PricedGemm like_it = budget.is_part() && near.resident > 0
+                                 ? pricer.price(near.kernel, near.split)
+                                 : near;
   if (like_it.time < best.time) best = like_it;
   if (best.resident == 0) return std::nullopt;
   const double ratio = std::exp(log_ratio / weights);
@@ -260,11 +279,7 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
   if (const auto measured = between_measured(profile, problem, budget, pricer)) {
     return pricer.finish(measured->priced, measured->choice);
   }
-  // The library counts the SMs of a partition, and does not know which clusters its GPCs hold.
-  const bool part = budget.is_part();
-  const SmBudget counted = part ? SmBudget::of(budget.sms()) : budget;
-  const PricedGemm chosen =
-      chosen_nearby(profile, problem, counted, GemmPricer(profile, problem, counted), part);
+  const PricedGemm chosen = chosen_nearby(profile, problem, budget);
   if (chosen.resident > 0) {
     const PricedGemm like_it = pricer.price(chosen.kernel, chosen.split);
     if (like_it.resident > 0) {
