@@ -55,10 +55,9 @@ std::vector<model::MeasuredProducts> measured_grids(const std::vector<Observatio
 std::vector<model::MeasuredProducts> measured_on_parts(const std::vector<Observation>& samples,
                                                        const model::GpuFigures& gpu,
                                                        const std::string& reference) {
-  return grids_of(products_in(samples, is_product_on_part), reference,
-                  [&](const Observation& seen) {
-                    return part_of_device(gpu, *seen.what().ranks).sms();
-                  });
+  return grids_of(
+      products_in(samples, is_product_on_part), reference,
+      [&](const Observation& seen) { return part_of_device(gpu, *seen.what().ranks).sms(); });
 }
 
 }  // namespace weft::calibration

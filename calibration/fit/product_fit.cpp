@@ -169,7 +169,7 @@ void add_kernels_of_parts(model::Profile& profile, const std::vector<Observation
       return is_kernel_of(kernel, row.problem.library, row.kernel, row.split_k);
     });
   });
-  for (model::KernelCorrection& kernel : fit_kernels(profile, rows, reference))
+  for (model::KernelCorrection& kernel : fit_kernels(profile, rows, reference, false))
     known.push_back(std::move(kernel));
 }
 

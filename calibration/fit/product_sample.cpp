@@ -65,8 +65,7 @@ bool is_product_on_part(const Observation& seen) {
 
 model::SmBudget part_of_device(const model::GpuFigures& gpu, int parts) {
   const std::vector<int> gpcs =
-      gpu.sms_per_gpc ? gpu.sms_per_gpc->value
-                      : std::vector<int>{static_cast<int>(gpu.sms.value)};
+      gpu.sms_per_gpc ? gpu.sms_per_gpc->value : std::vector<int>{static_cast<int>(gpu.sms.value)};
   return {topology::sms_of_share(gpcs, 0, parts), 0, 1};
 }
 

@@ -24,8 +24,8 @@ namespace weft::calibration {
 [[nodiscard]] bool has_throttled(const Sample& sample);
 
 /// The products that a fit would use, less those during which the device throttled.
-[[nodiscard]] std::vector<Observation> products_in(
-    const std::vector<Observation>& samples, bool (*wanted)(const Observation&) = is_product);
+[[nodiscard]] std::vector<Observation> products_in(const std::vector<Observation>& samples,
+                                                   bool (*wanted)(const Observation&) = is_product);
 
 /// The kernel that ran, as the cost model names it.
 [[nodiscard]] model::GemmTile kernel_of(const Kernel& kernel);

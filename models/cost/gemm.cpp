@@ -12,6 +12,7 @@
 #include "kernels/shapes/choose.hpp"
 #include "kernels/shapes/table.hpp"
 #include "models/cost/gemm_pricer.hpp"
+#include "topologies/build.hpp"
 
 namespace weft::model {
 
@@ -105,6 +106,9 @@ GemmTile kernel_of(const MeasuredProduct& row, const Profile& profile) {
 /// H200: with fewer the kernel is often one that does not suit, with more it is one that the library does not take.
 constexpr std::size_t kSpeakers = 12;
 constexpr double kDepthWeight = 0.5, kSmsWeight = 2;
+/// The same for parts of a device, of 1 to 12: there the library takes kernels that do not suit, since it sees neither
+/// GPCs nor waves of late clusters, and the nearest products say it best (it takes theirs in 69 of 100).
+constexpr std::size_t kSpeakersOnParts = 3;
 
 /// The library's clusters on SMs that it counts: the largest that divides them, down the rows as far as there are tiles.
 /// So it was with 12 to 64 SMs of one H200, whatever the tile.
@@ -134,7 +138,8 @@ PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem,
   const SmBudget counted = budget.is_part() ? SmBudget::of(budget.sms()) : budget;
   const GemmPricer pricer(profile, problem, counted);
   // Where none was measured on parts.
-  const bool divides_sms = budget.is_part() && profile.gemm->measured_on_parts.empty();
+  const bool on_parts = budget.is_part() && !profile.gemm->measured_on_parts.empty();
+  const bool divides_sms = budget.is_part() && !on_parts;
   const auto octaves = [](std::int64_t a, std::int64_t b) {
     return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
   };
@@ -147,7 +152,8 @@ PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem,
       near.emplace_back(apart + octaves(row.m, problem.m), &row);
     }
   }
-  const auto end = near.begin() + static_cast<std::ptrdiff_t>(std::min(kSpeakers, near.size()));
+  const auto end = near.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                      on_parts ? kSpeakersOnParts : kSpeakers, near.size()));
   // Rows that are equally near in the order of the profile.
   std::stable_sort(near.begin(), near.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -160,6 +166,15 @@ PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem,
     if (now.time < best.time) best = now;
   }
   return best;
+}
+
+/// The SMs that a measured row on so many was of: all that a kernel may count, or the first part of that size.
+SmBudget of_measured_row(const Profile& profile, const SmBudget& budget) {
+  if (!budget.is_part()) return budget;
+  const GpuFigures& gpu = profile.gpu;
+  if (!gpu.sms_per_gpc) return {budget.sms_per_gpc, 0, 1};
+  const auto parts = static_cast<int>(gpu.sms.value / budget.sms());
+  return {topology::sms_of_share(gpu.sms_per_gpc->value, 0, parts), 0, 1};
 }
 
 struct FromMeasured {
@@ -181,8 +196,7 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
   });
   if (grid == grids.end()) return std::nullopt;
   // Rows are of products alone: those that follow others find another clock, and parts share the device.
-  SmBudget by_itself = budget;
-  by_itself.parts_at_work = budget.is_part() ? 1 : 0;
+  const SmBudget by_itself = of_measured_row(profile, budget);
   const auto beside_others = [&](const PricedGemm& priced) {
     if (!problem.follows_others && by_itself == budget) return 1.0;
     GemmProblem alone = problem;
@@ -224,9 +238,8 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
   }
   // Far from both neighbours the library has another kernel by then.
   const PricedGemm near = chosen_nearby(profile, problem, budget);
-  const PricedGemm like_it = budget.is_part() && near.resident > 0
-                                 ? pricer.price(near.kernel, near.split)
-                                 : near;
+  const PricedGemm like_it =
+      budget.is_part() && near.resident > 0 ? pricer.price(near.kernel, near.split) : near;
   if (like_it.time < best.time) best = like_it;
   if (best.resident == 0) return std::nullopt;
   const double ratio = std::exp(log_ratio / weights);
