@@ -27,6 +27,10 @@ bool is_choice_of(const Observation& seen, std::string_view library) {
 std::string label_of(const Sample& sample) {
   const Case& what = sample.what;
   const Shape& s = *what.shape;
+  if (!what.backend.empty()) {
+    return fmt::format("{} {}x{}x{} on one of {} parts, {}", what.library, s.m, s.n, s.k,
+                       what.ranks.value_or(1), sample.kernel.name);
+  }
   return fmt::format("{} {}x{}x{} on {} SMs, {}", what.library, s.m, s.n, s.k,
                      what.sms ? std::to_string(*what.sms) : std::string("all"), what.suite);
 }
@@ -58,8 +62,16 @@ enum class Kind {
   library_grid,
   library_new,
   library_kernel,
-  library_sustained
+  library_sustained,
+  own_on_part,
+  library_on_part,
+  library_kernel_on_part
 };
+
+bool is_on_part(Kind kind) {
+  return kind == Kind::own_on_part || kind == Kind::library_on_part ||
+         kind == Kind::library_kernel_on_part;
+}
 
 /// Takes a mechanism out of a profile; none: nothing.
 using Strip = void (*)(model::GemmConstants&);
@@ -74,11 +86,16 @@ class ProductRow : public ErrorTableRow {
     return kind_ == Kind::library_grid ? Grouping::by_shape : Grouping::by_weights;
   }
   bool takes(const Observation& seen) const override {
-    const bool own = kind_ == Kind::own || kind_ == Kind::own_sustained;
+    const bool own =
+        kind_ == Kind::own || kind_ == Kind::own_sustained || kind_ == Kind::own_on_part;
     const char* library = own ? "weft" : "cublaslt";
     if (kind_ == Kind::own_sustained || kind_ == Kind::library_sustained) {
       return is_product(seen) && seen.what().suite == kSustained &&
              seen.what().library == library && seen.what().variant != "best";
+    }
+    if (is_on_part(kind_)) {
+      return is_product_on_part(seen) && seen.what().library == library &&
+             seen.what().variant != "best";
     }
     return is_choice_of(seen, library);
   }
@@ -95,8 +112,9 @@ class ProductRow : public ErrorTableRow {
       const bool fresh = !knows_weights(profile, *seen.what().shape);
       if (kind_ == Kind::library_grid && !has_grid(profile, seen)) continue;
       if ((kind_ == Kind::library_new || kind_ == Kind::library_kernel) && !fresh) continue;
-      points.push_back(
-          point_of(seen, product_cost(profile, *seen.sample, kind_ == Kind::library_kernel)));
+      const bool true_kernel =
+          kind_ == Kind::library_kernel || kind_ == Kind::library_kernel_on_part;
+      points.push_back(point_of(seen, product_cost(profile, *seen.sample, true_kernel)));
     }
     return points;
   }
@@ -170,6 +188,12 @@ void add_gemm_rows(ErrorRows& rows) {
       {.name = "GEMM, our kernels, back to back", .median = {}, .p95 = {}});
   add(rows, Kind::library_sustained,
       {.name = "GEMM, cuBLASLt, back to back", .median = {}, .p95 = {}});
+  add(rows, Kind::own_on_part,
+      {.name = "GEMM on a part of the SMs, our kernels", .median = {}, .p95 = {}});
+  add(rows, Kind::library_on_part,
+      {.name = "GEMM on a part of the SMs, cuBLASLt", .median = {}, .p95 = {}});
+  add(rows, Kind::library_kernel_on_part,
+      {.name = "GEMM on a part of the SMs, cuBLASLt, kernel known", .median = {}, .p95 = {}});
   add_products_without(rows);
 }
 

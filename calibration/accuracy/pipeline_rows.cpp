@@ -158,6 +158,13 @@ void add_shared_ablations(ErrorRows& rows) {
     add_ablations_of_pieces(rows, backend, name);
   }
   add_ablation(rows, "virtual_ranks", shared + ", without sharing of memory", memory);
+  Without kernels, placement;
+  kernels.strip = [](model::Profile& profile) {
+    if (profile.gemm) profile.gemm->measured_on_parts.clear();
+  };
+  placement.placement = true;
+  add_ablation(rows, "virtual_ranks", shared + ", without what libraries take on parts", kernels);
+  add_ablation(rows, "virtual_ranks", shared + ", without GPCs of parts", placement);
   add_ablation(rows, "peer_gpus", peers + ", without waits that look again", once);
   add_ablation(rows, "peer_gpus", peers + ", without the store behind a tile's flag", flag);
   add_ablation(rows, "peer_gpus", peers + ", without the slots of that store", slots);

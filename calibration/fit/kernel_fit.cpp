@@ -59,7 +59,7 @@ model::KernelCorrection correction_of(const KernelKey& key, const GemmConstants&
 /// One kernel's own parameters by least squares over its rows, drawn towards what its extents say.
 model::KernelCorrection fit_kernel(const model::Profile& general, const KernelKey& key,
                                    const std::vector<ProductSample>& rows,
-                                   const std::string& reference) {
+                                   const std::string& reference, bool loads_bind) {
   const model::KernelCorrection first = correction_of(key, *general.gemm);
   const double turn = microseconds(first.turn), start = microseconds(first.start);
   model::Profile trial = general;
@@ -67,7 +67,7 @@ model::KernelCorrection fit_kernel(const model::Profile& general, const KernelKe
     model::KernelCorrection one = first;
     one.step = four_digits(v[kStepFactor]);
     if (rows.size() >= kEnoughRows) {
-      one.traffic = four_digits(v[kTrafficFactor]);
+      if (loads_bind) one.traffic = four_digits(v[kTrafficFactor]);
       one.turn = from_microseconds(v[kTurn]);
       one.start = from_microseconds(v[kKernelStart]);
     }
@@ -101,12 +101,13 @@ model::KernelCorrection fit_kernel(const model::Profile& general, const KernelKe
 
 std::vector<model::KernelCorrection> fit_kernels(const model::Profile& general,
                                                  const std::vector<ProductSample>& products,
-                                                 const std::string& reference) {
+                                                 const std::string& reference, bool loads_bind) {
   std::map<KernelKey, std::vector<ProductSample>> by_kernel;
   for (const ProductSample& row : products) by_kernel[key_of(row)].push_back(row);
   std::vector<model::KernelCorrection> list;
   for (const auto& [key, rows] : by_kernel) {
-    if (rows.size() >= kFewRows) list.push_back(fit_kernel(general, key, rows, reference));
+    if (rows.size() >= kFewRows)
+      list.push_back(fit_kernel(general, key, rows, reference, loads_bind));
   }
   return list;
 }

@@ -10,9 +10,10 @@
 
 namespace weft::calibration {
 
-/// The corrections of the kernels of `products`, by library and tile; those of `general` are not looked at.
+/// The corrections of the kernels of `products`, by library and tile; those of `general` are not looked at. Where loads
+/// do not bind, as on few SMs that have the whole L2, the factor of a kernel's loads is left alone.
 [[nodiscard]] std::vector<model::KernelCorrection> fit_kernels(
     const model::Profile& general, const std::vector<ProductSample>& products,
-    const std::string& reference);
+    const std::string& reference, bool loads_bind = true);
 
 }  // namespace weft::calibration

@@ -34,7 +34,10 @@ std::int64_t usual_stages(const std::map<std::int64_t, int>& stages) {
 std::vector<model::GemmTile> library_tiles(const std::vector<Observation>& samples,
                                            const std::vector<model::GemmTile>& known) {
   std::map<TileKey, Seen> kernels;
-  for (const Observation& seen : products_in(samples)) {
+  std::vector<Observation> products = products_in(samples);
+  const std::vector<Observation> on_parts = products_in(samples, is_product_on_part);
+  products.insert(products.end(), on_parts.begin(), on_parts.end());
+  for (const Observation& seen : products) {
     const Case& what = seen.what();
     if (what.library != "cublaslt" || what.variant == "best") continue;
     const model::GemmTile tile = kernel_of(seen.sample->kernel);

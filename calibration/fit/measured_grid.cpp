@@ -9,18 +9,22 @@
 
 namespace weft::calibration {
 
-std::vector<model::MeasuredProducts> measured_grids(const std::vector<Observation>& samples,
-                                                    const std::string& reference) {
+namespace {
+
+/// The grids of products, which have so many SMs.
+template <class Sms>
+std::vector<model::MeasuredProducts> grids_of(const std::vector<Observation>& products,
+                                              const std::string& reference, const Sms& sms_of) {
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>,
            std::map<std::int64_t, model::MeasuredProduct>>
       grids;
-  for (const Observation& seen : products_in(samples)) {
+  for (const Observation& seen : products) {
     const Case& what = seen.what();
     if (what.library != "cublaslt" || what.variant == "best" || what.suite == "gemm-sustained") {
       continue;
     }
     const Shape& s = *what.shape;
-    const std::int64_t sms = what.sms.value_or(seen.run->sms);
+    const std::int64_t sms = sms_of(seen);
     const model::GemmTile kernel = kernel_of(seen.sample->kernel);
     // The same case of two suites: the first one stays.
     grids[{s.n, s.k, sms}].try_emplace(
@@ -37,6 +41,23 @@ std::vector<model::MeasuredProducts> measured_grids(const std::vector<Observatio
     list.push_back(std::move(grid));
   }
   return list;
+}
+
+}  // namespace
+
+std::vector<model::MeasuredProducts> measured_grids(const std::vector<Observation>& samples,
+                                                    const std::string& reference) {
+  return grids_of(products_in(samples), reference, [](const Observation& seen) -> std::int64_t {
+    return seen.what().sms.value_or(seen.run->sms);
+  });
+}
+
+std::vector<model::MeasuredProducts> measured_on_parts(const std::vector<Observation>& samples,
+                                                       const model::GpuFigures& gpu,
+                                                       const std::string& reference) {
+  return grids_of(
+      products_in(samples, is_product_on_part), reference,
+      [&](const Observation& seen) { return part_of_device(gpu, *seen.what().ranks).sms(); });
 }
 
 }  // namespace weft::calibration

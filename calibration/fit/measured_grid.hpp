@@ -14,4 +14,9 @@ namespace weft::calibration {
 [[nodiscard]] std::vector<model::MeasuredProducts> measured_grids(
     const std::vector<Observation>& samples, const std::string& reference);
 
+/// The same of products on a part of the device, by the SMs of a part.
+[[nodiscard]] std::vector<model::MeasuredProducts> measured_on_parts(
+    const std::vector<Observation>& samples, const model::GpuFigures& gpu,
+    const std::string& reference);
+
 }  // namespace weft::calibration

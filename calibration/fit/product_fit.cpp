@@ -147,6 +147,13 @@ void set_product_sources(GemmConstants& g, const ProductFit& fit, const std::str
 
 namespace {
 
+bool is_kernel_of(const model::KernelCorrection& kernel, model::GemmLibrary library,
+                  const model::GemmTile& tile, std::int64_t split) {
+  return kernel.library == library && kernel.tile_m == tile.tile_m &&
+         kernel.tile_n == tile.tile_n && kernel.cluster_m == tile.cluster_m &&
+         kernel.cluster_n == tile.cluster_n && kernel.split_k == split;
+}
+
 /// Constants that a search would hardly better are kept to the last digit: a fit of a fitted profile is that profile.
 LeastSquaresResult settled(LeastSquaresProblem problem) {
   constexpr double hardly = 1e-5;  // of the loss
@@ -156,12 +163,27 @@ LeastSquaresResult settled(LeastSquaresProblem problem) {
   return there.loss <= found.loss * (1 + hardly) ? there : found;
 }
 
+/// Kernels that ran on parts of the device alone are fitted to those products.
+void add_kernels_of_parts(model::Profile& profile, const std::vector<Observation>& samples,
+                          const std::string& reference) {
+  std::vector<ProductSample> rows =
+      product_samples(products_in(samples, is_product_on_part), profile.gpu);
+  auto& known = profile.gemm->corrections;
+  std::erase_if(rows, [&](const ProductSample& row) {
+    return std::any_of(known.begin(), known.end(), [&](const model::KernelCorrection& kernel) {
+      return is_kernel_of(kernel, row.problem.library, row.kernel, row.split_k);
+    });
+  });
+  for (model::KernelCorrection& kernel : fit_kernels(profile, rows, reference, false))
+    known.push_back(std::move(kernel));
+}
+
 }  // namespace
 
 ProductFit fit_products(const model::Profile& start, const std::vector<Observation>& samples,
                         const std::string& reference) {
   const std::vector<Observation> seen_products = products_in(samples);
-  const std::vector<ProductSample> rows = product_samples(seen_products);
+  const std::vector<ProductSample> rows = product_samples(seen_products, start.gpu);
   ProductFit fit;
   fit.rows = rows.size();
   for (const Observation& seen : samples) {
@@ -178,6 +200,7 @@ ProductFit fit_products(const model::Profile& start, const std::vector<Observati
   model::Profile trial = start;
   trial.gemm->corrections.clear();
   trial.gemm->measured.clear();
+  trial.gemm->measured_on_parts.clear();
   LeastSquaresProblem problem;
   problem.parameters = around(*start.gemm);
   problem.knee = 0.02;
@@ -198,6 +221,7 @@ ProductFit fit_products(const model::Profile& start, const std::vector<Observati
   }
   set_product_sources(g, fit, reference);
   g.corrections = fit_kernels(trial, rows, reference);
+  add_kernels_of_parts(trial, samples, reference);
   const std::vector<double> left = product_residuals(trial, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (std::abs(left[i]) > kOutlier) {

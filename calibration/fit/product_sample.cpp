@@ -8,6 +8,7 @@
 
 #include "kernels/shapes/table.hpp"
 #include "models/cost/gemm_pricer.hpp"
+#include "topologies/build.hpp"
 
 namespace weft::calibration {
 
@@ -34,6 +35,14 @@ GemmLibrary library_of(const Case& what) {
   return what.library == "weft" ? GemmLibrary::ours : GemmLibrary::cublaslt;
 }
 
+/// Whether a sample is a product whose kernel is known.
+bool is_product_anywhere(const Observation& seen) {
+  const Sample& s = *seen.sample;
+  return !seen.published && s.what.operation == "gemm" && s.what.figure == "time" &&
+         s.what.shape.has_value() && s.what.variant != "counter" && s.kernel.tile.size() == 3 &&
+         s.kernel.cluster.size() == 2 && s.kernel.grid > 0;
+}
+
 model::GemmProblem problem_of(const Case& what) {
   const Shape& s = *what.shape;
   return {.m = s.m,
@@ -46,21 +55,29 @@ model::GemmProblem problem_of(const Case& what) {
 }  // namespace
 
 bool is_product(const Observation& seen) {
-  const Sample& s = *seen.sample;
-  // Of one on a part of a device nobody has asked yet.
-  return !seen.published && s.what.operation == "gemm" && s.what.figure == "time" &&
-         s.what.backend.empty() && s.what.shape.has_value() && s.what.variant != "counter" &&
-         s.kernel.tile.size() == 3 && s.kernel.cluster.size() == 2 && s.kernel.grid > 0;
+  return is_product_anywhere(seen) && seen.what().backend.empty();
+}
+
+bool is_product_on_part(const Observation& seen) {
+  return is_product_anywhere(seen) && seen.what().backend == "virtual_ranks" &&
+         seen.what().ranks.value_or(1) > 1;
+}
+
+model::SmBudget part_of_device(const model::GpuFigures& gpu, int parts) {
+  const std::vector<int> gpcs =
+      gpu.sms_per_gpc ? gpu.sms_per_gpc->value : std::vector<int>{static_cast<int>(gpu.sms.value)};
+  return {topology::sms_of_share(gpcs, 0, parts), 0, 1};
 }
 
 bool has_throttled(const Sample& sample) {
   return 2 * sample.throttled.size() >= sample.times.size();
 }
 
-std::vector<Observation> products_in(const std::vector<Observation>& samples) {
+std::vector<Observation> products_in(const std::vector<Observation>& samples,
+                                     bool (*wanted)(const Observation&)) {
   std::vector<Observation> rows;
   for (const Observation& seen : samples) {
-    if (is_product(seen) && !has_throttled(*seen.sample)) {
+    if (wanted(seen) && !has_throttled(*seen.sample)) {
       rows.push_back(seen);
     }
   }
@@ -84,6 +101,12 @@ model::GemmTile kernel_of(const Kernel& kernel) {
 model::GemmCost product_cost(const model::Profile& profile, const Sample& sample,
                              bool true_kernel) {
   const model::GemmProblem problem = problem_of(sample.what);
+  if (!sample.what.backend.empty()) {
+    const model::SmBudget part = part_of_device(profile.gpu, sample.what.ranks.value_or(1));
+    return true_kernel ? gemm_cost(profile, problem, part, kernel_of(sample.kernel),
+                                   std::max(1, sample.kernel.split_k))
+                       : gemm_cost(profile, problem, part);
+  }
   if (!true_kernel) {
     const auto sms = sample.what.sms.value_or(static_cast<int>(profile.gpu.sms.value));
     return gemm_cost(profile, problem, model::SmBudget::of(profile.gpu, sms));
@@ -92,12 +115,16 @@ model::GemmCost product_cost(const model::Profile& profile, const Sample& sample
                    kernel_of(sample.kernel), std::max(1, sample.kernel.split_k));
 }
 
-std::vector<ProductSample> product_samples(const std::vector<Observation>& products) {
+std::vector<ProductSample> product_samples(const std::vector<Observation>& products,
+                                           const model::GpuFigures& gpu) {
   std::vector<ProductSample> rows;
   for (const Observation& seen : products) {
     const Sample& sample = *seen.sample;
-    rows.push_back({problem_of(sample.what), model::SmBudget::of(sample.kernel.grid),
-                    kernel_of(sample.kernel), std::max(1, sample.kernel.split_k), seen.time()});
+    const model::SmBudget budget = is_product_on_part(seen)
+                                       ? part_of_device(gpu, *sample.what.ranks)
+                                       : model::SmBudget::of(sample.kernel.grid);
+    rows.push_back({problem_of(sample.what), budget, kernel_of(sample.kernel),
+                    std::max(1, sample.kernel.split_k), seen.time()});
   }
   return rows;
 }

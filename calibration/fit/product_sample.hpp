@@ -14,11 +14,18 @@ namespace weft::calibration {
 /// Returns whether a sample is a product alone on the device whose kernel is known.
 [[nodiscard]] bool is_product(const Observation& seen);
 
+/// The same on a part of the device, the others idle.
+[[nodiscard]] bool is_product_on_part(const Observation& seen);
+
+/// The first of so many parts of a device, the others idle.
+[[nodiscard]] model::SmBudget part_of_device(const model::GpuFigures& gpu, int parts);
+
 /// Returns whether the device throttled during half of the repetitions or more.
 [[nodiscard]] bool has_throttled(const Sample& sample);
 
 /// The products that a fit would use, less those during which the device throttled.
-[[nodiscard]] std::vector<Observation> products_in(const std::vector<Observation>& samples);
+[[nodiscard]] std::vector<Observation> products_in(const std::vector<Observation>& samples,
+                                                   bool (*wanted)(const Observation&) = is_product);
 
 /// The kernel that ran, as the cost model names it.
 [[nodiscard]] model::GemmTile kernel_of(const Kernel& kernel);
@@ -30,14 +37,15 @@ namespace weft::calibration {
 /// A product ready to be priced many times.
 struct ProductSample {
   model::GemmProblem problem;
-  model::SmBudget budget;  ///< the CTAs that ran
+  model::SmBudget budget;  ///< the CTAs that ran; on a part of a device, its SMs
   model::GemmTile kernel;
   std::int64_t split_k = 1;
   Duration time;
 };
 
 /// All of them, in the same order; each is a product.
-[[nodiscard]] std::vector<ProductSample> product_samples(const std::vector<Observation>& products);
+[[nodiscard]] std::vector<ProductSample> product_samples(const std::vector<Observation>& products,
+                                                         const model::GpuFigures& gpu);
 
 /// log(modelled / measured) of each.
 [[nodiscard]] std::vector<double> product_residuals(const model::Profile& profile,

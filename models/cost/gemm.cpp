@@ -12,6 +12,7 @@
 #include "kernels/shapes/choose.hpp"
 #include "kernels/shapes/table.hpp"
 #include "models/cost/gemm_pricer.hpp"
+#include "topologies/build.hpp"
 
 namespace weft::model {
 
@@ -105,6 +106,9 @@ GemmTile kernel_of(const MeasuredProduct& row, const Profile& profile) {
 /// H200: with fewer the kernel is often one that does not suit, with more it is one that the library does not take.
 constexpr std::size_t kSpeakers = 12;
 constexpr double kDepthWeight = 0.5, kSmsWeight = 2;
+/// The same for parts of a device, of 1 to 12: there the library takes kernels that do not suit, since it sees neither
+/// GPCs nor waves of late clusters, and the nearest products say it best (it takes theirs in 69 of 100).
+constexpr std::size_t kSpeakersOnParts = 3;
 
 /// The library's clusters on SMs that it counts: the largest that divides them, down the rows as far as there are tiles.
 /// So it was with 12 to 64 SMs of one H200, whatever the tile.
@@ -119,15 +123,28 @@ GemmTile with_clusters_of(GemmTile kernel, std::int64_t rows, std::int64_t sms) 
   return kernel;
 }
 
+/// The measured products that say what a library takes on these SMs.
+const std::vector<MeasuredProducts>& measured_on(const Profile& profile, const SmBudget& budget) {
+  const GemmConstants& gemm = *profile.gemm;
+  return budget.is_part() && !gemm.measured_on_parts.empty() ? gemm.measured_on_parts
+                                                             : gemm.measured;
+}
+
 /// What the library chose for the measured products that are most like this one: the least modelled time of their
-/// kernels. Nothing is resident where the profile has no measured products of the library.
-PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem, const SmBudget& budget,
-                         const GemmPricer& pricer, bool divides_sms = false) {
+/// kernels. Of a part of a device it counts the SMs, and sees neither which clusters its GPCs hold nor what its other
+/// parts do. Nothing is resident where the profile has no measured products of the library.
+PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem,
+                         const SmBudget& budget) {
+  const SmBudget counted = budget.is_part() ? SmBudget::of(budget.sms()) : budget;
+  const GemmPricer pricer(profile, problem, counted);
+  // Where none was measured on parts.
+  const bool on_parts = budget.is_part() && !profile.gemm->measured_on_parts.empty();
+  const bool divides_sms = budget.is_part() && !on_parts;
   const auto octaves = [](std::int64_t a, std::int64_t b) {
     return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
   };
   std::vector<std::pair<double, const MeasuredProduct*>> near;
-  for (const MeasuredProducts& grid : profile.gemm->measured) {
+  for (const MeasuredProducts& grid : measured_on(profile, budget)) {
     if (grid.library != problem.library) continue;
     const double apart = octaves(grid.n, problem.n) + kDepthWeight * octaves(grid.k, problem.k) +
                          kSmsWeight * octaves(grid.sms, budget.sms());
@@ -135,7 +152,8 @@ PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem, con
       near.emplace_back(apart + octaves(row.m, problem.m), &row);
     }
   }
-  const auto end = near.begin() + static_cast<std::ptrdiff_t>(std::min(kSpeakers, near.size()));
+  const auto end = near.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                      on_parts ? kSpeakersOnParts : kSpeakers, near.size()));
   // Rows that are equally near in the order of the profile.
   std::stable_sort(near.begin(), near.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -150,6 +168,15 @@ PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem, con
   return best;
 }
 
+/// The SMs that a measured row on so many was of: all that a kernel may count, or the first part of that size.
+SmBudget of_measured_row(const Profile& profile, const SmBudget& budget) {
+  if (!budget.is_part()) return budget;
+  const GpuFigures& gpu = profile.gpu;
+  if (!gpu.sms_per_gpc) return {budget.sms_per_gpc, 0, 1};
+  const auto parts = static_cast<int>(gpu.sms.value / budget.sms());
+  return {topology::sms_of_share(gpu.sms_per_gpc->value, 0, parts), 0, 1};
+}
+
 struct FromMeasured {
   PricedGemm priced;
   std::string choice;
@@ -161,18 +188,21 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
                                              const SmBudget& budget, const GemmPricer& pricer) {
   const bool two_bytes = problem.input == DType::bf16 || problem.input == DType::fp16;
   if (!two_bytes || problem.output != problem.input || problem.power_limited) return std::nullopt;
-  const auto grid = std::find_if(
-      profile.gemm->measured.begin(), profile.gemm->measured.end(), [&](const auto& one) {
-        return one.library == problem.library && one.n == problem.n && one.k == problem.k &&
-               one.sms == budget.sms() && !one.rows.empty();
-      });
-  if (grid == profile.gemm->measured.end()) return std::nullopt;
-  // Rows are of products alone: those that follow others find another clock.
-  const auto after_others = [&](const PricedGemm& priced) {
-    if (!problem.follows_others) return 1.0;
+  if (budget.is_part() && profile.gemm->measured_on_parts.empty()) return std::nullopt;
+  const std::vector<MeasuredProducts>& grids = measured_on(profile, budget);
+  const auto grid = std::find_if(grids.begin(), grids.end(), [&](const auto& one) {
+    return one.library == problem.library && one.n == problem.n && one.k == problem.k &&
+           one.sms == budget.sms() && !one.rows.empty();
+  });
+  if (grid == grids.end()) return std::nullopt;
+  // Rows are of products alone: those that follow others find another clock, and parts share the device.
+  const SmBudget by_itself = of_measured_row(profile, budget);
+  const auto beside_others = [&](const PricedGemm& priced) {
+    if (!problem.follows_others && by_itself == budget) return 1.0;
     GemmProblem alone = problem;
     alone.follows_others = false;
-    return priced.time / GemmPricer(profile, alone, budget).price(priced.kernel, priced.split).time;
+    return priced.time /
+           GemmPricer(profile, alone, by_itself).price(priced.kernel, priced.split).time;
   };
   const auto above =
       std::lower_bound(grid->rows.begin(), grid->rows.end(), problem.m,
@@ -180,7 +210,7 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
   if (above != grid->rows.end() && above->m == problem.m) {
     const PricedGemm priced = pricer.price(kernel_of(*above, profile), above->split_k);
     if (priced.resident == 0) return std::nullopt;
-    return FromMeasured{pricer.stretched(priced, seconds_of(above->time) * after_others(priced)),
+    return FromMeasured{pricer.stretched(priced, seconds_of(above->time) * beside_others(priced)),
                         "measured: " + describe(priced.kernel, priced.split)};
   }
   std::vector<const MeasuredProduct*> around;
@@ -198,7 +228,7 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
     there.m = row->m;
     there.follows_others = false;
     const GemmTile kernel = kernel_of(*row, profile);
-    const PricedGemm modelled = GemmPricer(profile, there, budget).price(kernel, row->split_k);
+    const PricedGemm modelled = GemmPricer(profile, there, by_itself).price(kernel, row->split_k);
     if (modelled.resident == 0) return std::nullopt;
     const double weight = 1 / octaves(*row);
     weights += weight;
@@ -207,7 +237,9 @@ std::optional<FromMeasured> between_measured(const Profile& profile, const GemmP
     if (here.time < best.time) best = here;
   }
   // Far from both neighbours the library has another kernel by then.
-  const PricedGemm like_it = chosen_nearby(profile, problem, budget, pricer);
+  const PricedGemm near = chosen_nearby(profile, problem, budget);
+  const PricedGemm like_it =
+      budget.is_part() && near.resident > 0 ? pricer.price(near.kernel, near.split) : near;
   if (like_it.time < best.time) best = like_it;
   if (best.resident == 0) return std::nullopt;
   const double ratio = std::exp(log_ratio / weights);
@@ -260,11 +292,7 @@ GemmCost gemm_cost(const Profile& profile, const GemmProblem& problem, const SmB
   if (const auto measured = between_measured(profile, problem, budget, pricer)) {
     return pricer.finish(measured->priced, measured->choice);
   }
-  // The library counts the SMs of a partition, and does not know which clusters its GPCs hold.
-  const bool part = is_partition(profile, budget);
-  const SmBudget counted = part ? SmBudget::of(budget.sms()) : budget;
-  const PricedGemm chosen =
-      chosen_nearby(profile, problem, counted, GemmPricer(profile, problem, counted), part);
+  const PricedGemm chosen = chosen_nearby(profile, problem, budget);
   if (chosen.resident > 0) {
     const PricedGemm like_it = pricer.price(chosen.kernel, chosen.split);
     if (like_it.resident > 0) {

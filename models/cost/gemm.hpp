@@ -52,11 +52,19 @@ struct GemmProblem {
 struct SmBudget {
   std::vector<int> sms_per_gpc;
   std::int64_t most = 0;  ///< that the kernel may fill, wherever they are; 0: all
+  /// Parts of one device that work at the same time where these SMs are one of them; 0: they are no part.
+  std::int64_t parts_at_work = 0;
   /// All SMs of the pool, GPCs unknown: one group.
-  static SmBudget of(std::int64_t sms) { return {{static_cast<int>(sms)}, 0}; }
+  static SmBudget of(std::int64_t sms) { return {{static_cast<int>(sms)}, 0, 0}; }
   /// `sms` of a profile's device, by GPC where it knows them.
   static SmBudget of(const GpuFigures& gpu, std::int64_t sms);
   [[nodiscard]] std::int64_t sms() const;
+  /// Whether these are some of a device's SMs, cut off from the others.
+  [[nodiscard]] bool is_part() const { return parts_at_work > 0; }
+  /// How many parts like this one share the device.
+  [[nodiscard]] double sharers() const {
+    return static_cast<double>(parts_at_work > 0 ? parts_at_work : 1);
+  }
   /// CTAs resident at one CTA an SM when they come in clusters of `cluster`.
   [[nodiscard]] std::int64_t resident_ctas(std::int64_t cluster) const;
   friend bool operator==(const SmBudget&, const SmBudget&) = default;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 
 #include <fmt/core.h>
@@ -51,11 +50,6 @@ double per_second(Bandwidth rate) {
   return static_cast<double>(rate.bytes_per_second());
 }
 
-std::int64_t all_sms(const SmBudget& budget) {
-  const auto& gpcs = budget.sms_per_gpc;
-  return std::accumulate(gpcs.begin(), gpcs.end(), std::int64_t{0});
-}
-
 /// Of the parts of K that one of our kernels sums, those that CTAs of one cluster do: others are spread over
 /// clusters, as all are in the library's kernels.
 std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
@@ -64,15 +58,6 @@ std::int64_t partners_in_cluster(const GemmTile& kernel, std::int64_t split) {
 }
 
 }  // namespace
-
-bool is_partition(const Profile& profile, const SmBudget& budget) {
-  return budget.sms_per_gpc.size() > 1 && all_sms(budget) < profile.gpu.sms.value;
-}
-
-double sharers_of(const Profile& profile, const SmBudget& budget) {
-  if (!is_partition(profile, budget)) return 1;
-  return static_cast<double>(profile.gpu.sms.value) / static_cast<double>(all_sms(budget));
-}
 
 double store_seconds(const Profile& profile, double bytes) {
   return bytes * static_cast<double>(profile.gpu.sms.value) /
@@ -95,7 +80,7 @@ GemmPricer::GemmPricer(const Profile& profile, const GemmProblem& problem, const
              sms * g.matrix_efficiency.value;
   hbm_rate_ = per_second(profile.gpu.hbm.value) * g.hbm_efficiency.value;
   l2_rate_ = per_second(profile.gpu.l2.value) * g.l2_efficiency.value;
-  sharers_ = sharers_of(profile, budget);
+  sharers_ = budget.sharers();
   in_ = bits_of(problem.input) / 8.0;
   out_ = bits_of(problem.output) / 8.0;
 }
@@ -113,7 +98,7 @@ const KernelCorrection* GemmPricer::correction(const GemmTile& kernel, std::int6
 /// The CTAs that a library launches, tiles permitting: what fits a device; of a partition, whose GPCs it cannot see,
 /// what its SMs would hold if they were one.
 std::int64_t GemmPricer::launched(std::int64_t cluster, std::int64_t resident) const {
-  if (problem_.library == GemmLibrary::ours || !is_partition(profile_, budget_)) return resident;
+  if (problem_.library == GemmLibrary::ours || !budget_.is_part()) return resident;
   return std::max(resident, budget_.sms() / cluster * cluster);
 }
 
@@ -139,7 +124,7 @@ PricedGemm GemmPricer::price(const GemmTile& kernel, std::int64_t split) const {
   const std::int64_t cluster = kernel.cluster_m * kernel.cluster_n * partners;
   // A grid of a CTA a tile takes every SM there is: only a persistent kernel's grid leaves some free.
   p.resident = kernel.persistent ? budget_.resident_ctas(cluster)
-                                 : SmBudget{budget_.sms_per_gpc, 0}.resident_ctas(cluster);
+                                 : SmBudget{budget_.sms_per_gpc, 0, 0}.resident_ctas(cluster);
   if (p.resident == 0) return p;
   // Clusters are whole: a tile beyond the edge still holds its CTA.
   const std::int64_t rows =
@@ -254,7 +239,8 @@ double GemmPricer::hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const 
   const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
   const double together = static_cast<double>(p.resident);
   RowBands walk{.split = p.split, .sharers = sharers_};
-  walk.rows = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
+  walk.rows = std::min(std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm,
+                       std::ceil(static_cast<double>(problem_.m) / tm) * tm);
   walk.columns = together * tm / walk.rows * tn;
   if (problem_.library == GemmLibrary::ours) {
     walk.rows =

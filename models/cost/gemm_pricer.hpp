@@ -18,9 +18,6 @@ struct PricedGemm {
   double clock = 1, hbm_bytes = 0, l2_bytes = 0, time = std::numeric_limits<double>::infinity();
 };
 
-/// Whether a budget is of some of a device's SMs by GPC, not of all with a limit.
-[[nodiscard]] bool is_partition(const Profile& profile, const SmBudget& budget);
-
 /// How a product's tiles are walked: bands of rows one after the other, so many columns of a band at once.
 struct RowBands {
   double rows = 0, columns = 0;
@@ -32,9 +29,6 @@ struct RowBands {
 /// rank's part of it; A and B are read once if both fit.
 [[nodiscard]] double hbm_bytes_walked(const Profile& profile, const GemmProblem& problem,
                                       const RowBands& walk);
-
-/// How many partitions like this one share the device.
-[[nodiscard]] double sharers_of(const Profile& profile, const SmBudget& budget);
 
 /// Seconds that an SM takes to store so many bytes at its share of the rate that products reach at the HBM.
 [[nodiscard]] double store_seconds(const Profile& profile, double bytes);

@@ -240,7 +240,8 @@ GemmConstants read_gemm(StrictObject& object) {
   gemm.behind = object.optional_object(behind_key, read_behind);
   gemm.own = object.optional_object({"own", "what weft's own kernels have otherwise"}, read_own);
   gemm.corrections = read_corrections(object);
-  gemm.measured = read_measured(object);
+  gemm.measured = read_measured(object, "measured");
+  gemm.measured_on_parts = read_measured(object, "measured_on_parts");
   gemm.tiles = object.required_list({"tiles", "kernels that the library can choose"}, read_tile,
                                     at_least(std::size_t{1}));
   return gemm;

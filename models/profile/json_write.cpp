@@ -145,6 +145,8 @@ Value write_gemm(const GemmConstants& gemm) {
   }
   value.set("tiles", list(gemm.tiles, write_tile));
   if (!gemm.measured.empty()) value.set("measured", write_measured(gemm.measured));
+  if (!gemm.measured_on_parts.empty())
+    value.set("measured_on_parts", write_measured(gemm.measured_on_parts));
   return value;
 }
 

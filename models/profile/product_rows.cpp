@@ -173,11 +173,10 @@ std::vector<KernelCorrection> read_corrections(StrictObject& gemm) {
   return kernels;
 }
 
-std::vector<MeasuredProducts> read_measured(StrictObject& gemm) {
+std::vector<MeasuredProducts> read_measured(StrictObject& gemm, std::string_view name) {
   std::vector<MeasuredProducts> grids;
   for (const auto& table : read_tables<GridRow>(
-           gemm, "measured", "products that override the model on and between their rows",
-           kGridFields)) {
+           gemm, name, "products that override the model on and between their rows", kGridFields)) {
     for (const GridRow& row : table.rows) {
       const auto same = [&](const MeasuredProducts& grid) {
         return std::tie(grid.library, grid.n, grid.k, grid.sms) ==
@@ -185,15 +184,13 @@ std::vector<MeasuredProducts> read_measured(StrictObject& gemm) {
       };
       if (grids.empty() || !same(grids.back())) {
         if (std::any_of(grids.begin(), grids.end(), same)) {
-          gemm.error(
-              std::string_view("measured"),
-              fmt::format("rows of N {}, K {} on {} SMs are not together", row.n, row.k, row.sms));
+          gemm.error(name, fmt::format("rows of N {}, K {} on {} SMs are not together", row.n,
+                                       row.k, row.sms));
         }
         grids.push_back({row.library, row.n, row.k, row.sms, {}, table.source});
       } else if (row.product.m <= grids.back().rows.back().m) {
-        gemm.error(std::string_view("measured"),
-                   fmt::format("M does not rise at {} of N {}, K {} on {} SMs", row.product.m,
-                               row.n, row.k, row.sms));
+        gemm.error(name, fmt::format("M does not rise at {} of N {}, K {} on {} SMs", row.product.m,
+                                     row.n, row.k, row.sms));
       }
       grids.back().rows.push_back(row.product);
     }

@@ -3,6 +3,7 @@
 // products. Rows that share a source are one table {source, rows}.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "configs/reader/value.hpp"
@@ -16,8 +17,9 @@ namespace weft::model {
 
 /// Reads the tables under "corrections"; absent is empty.
 [[nodiscard]] std::vector<KernelCorrection> read_corrections(config::StrictObject& gemm);
-/// Reads the tables under "measured" as grids by library, N, K and SM count; absent is empty.
-[[nodiscard]] std::vector<MeasuredProducts> read_measured(config::StrictObject& gemm);
+/// Reads the tables under a name as grids by library, N, K and SM count; absent is empty.
+[[nodiscard]] std::vector<MeasuredProducts> read_measured(config::StrictObject& gemm,
+                                                          std::string_view name);
 
 [[nodiscard]] config::Value write_corrections(const std::vector<KernelCorrection>& kernels);
 [[nodiscard]] config::Value write_measured(const std::vector<MeasuredProducts>& grids);

@@ -235,6 +235,8 @@ struct GemmConstants {
   std::optional<OwnGemmConstants> own;
   std::vector<KernelCorrection> corrections;
   std::vector<MeasuredProducts> measured;
+  /// The same on a part of the device while its other SMs are idle: libraries choose other kernels there.
+  std::vector<MeasuredProducts> measured_on_parts = {};
   std::vector<GemmTile> tiles;  ///< the library's; our own come from kernels/shapes
   friend bool operator==(const GemmConstants&, const GemmConstants&) = default;
 };

@@ -128,7 +128,7 @@ OrderedTiles flag_tiles(const FusedView& view, const ChunkPlan& plan, const Gemm
   OrderedTiles tiles{cost.tile_time(), cost.hbm_per_tile};
   if (site.prices_tile_order && plan.order() == ChunkOrder::rotated)
     tiles = tiles_in_order(site.profile, view.work, cost, rows_together(plan, rank, view.gathers),
-                           sharers_of(site.profile, site.sms(rank)));
+                           site.sms(rank).sharers());
   tiles.tile_time +=
       exposed_behind(cost.kernel, behind_a_tile(view, plan, cost, site), tiles.tile_time);
   return tiles;

@@ -251,9 +251,14 @@ void apply_memory(const Profile& profile, sim::Machine& machine) {
       device.l2 = scaled(profile.gpu.l2.value, profile.gemm->l2_efficiency.value);
   }
   if (!profile.memory) return;
+  double efficiency = profile.memory->hbm_efficiency.value;
+  // What copies reach, which read as much as they write. Parts of a device that multiply at once read far more than they
+  // write: half way to what products reach, which read.
+  const bool parts = std::any_of(machine.ranks.begin(), machine.ranks.end(),
+                                 [](const sim::Rank& rank) { return !rank.sms_per_gpc.empty(); });
+  if (parts && profile.gemm) efficiency = (efficiency + profile.gemm->hbm_efficiency.value) / 2;
   for (sim::Memory& memory : machine.memories) {
-    if (memory.device)
-      memory.bandwidth = scaled(memory.bandwidth, profile.memory->hbm_efficiency.value);
+    if (memory.device) memory.bandwidth = scaled(memory.bandwidth, efficiency);
   }
 }
 
@@ -275,9 +280,14 @@ SmBudget Site::sms(int rank, int margin) const {
   const sim::Rank& place = built.machine.ranks.at(static_cast<std::size_t>(rank));
   SmBudget budget{place.sms_per_gpc.empty() ? built.machine.device(place.device).sms.sms_per_gpc
                                             : place.sms_per_gpc,
-                  0};
+                  0, 0};
   WEFT_CHECK(margin >= 0 && margin < budget.sms(), "a margin of {} leaves nothing of {} SMs",
              margin, budget.sms());
+  if (!place.sms_per_gpc.empty()) {
+    budget.parts_at_work =
+        std::count_if(built.machine.ranks.begin(), built.machine.ranks.end(),
+                      [&](const sim::Rank& other) { return other.device == place.device; });
+  }
   // What is left free may lie in any GPC: it is the grid that becomes smaller.
   if (margin > 0) budget.most = budget.sms() - margin;
   return budget;

@@ -91,7 +91,7 @@ TEST(Build, HostOfTheSameSocketIsNearest) {
   EXPECT_EQ(built.machine.memory(built.memories[7].host).name, "node0.host1");
 }
 
-// Pieces of eight SMs of one GPC, as many a rank; what GPCs have left over makes the last, and the rest is nobody's.
+// Multiples of eight SMs, dealt without regard for the edges of GPCs; the rest is nobody's.
 TEST(Build, SharesOfADeviceAreEqualAndApart) {
   const std::vector<int> gpcs = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
   for (const int shares : {2, 3, 4, 8}) {
@@ -104,8 +104,25 @@ TEST(Build, SharesOfADeviceAreEqualAndApart) {
     for (std::size_t gpc = 0; gpc < gpcs.size(); ++gpc) EXPECT_LE(sum[gpc], gpcs[gpc]);
   }
   EXPECT_THAT(sms_of_share(gpcs, 0, 2),
-              testing::ElementsAre(16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0));
+              testing::ElementsAre(0, 0, 16, 16, 16, 6, 0, 8, 2, 0, 0, 0));
   EXPECT_THAT(sms_of_share({3, 2}, 1, 2), testing::ElementsAre(1, 1));
+}
+
+// As products on the first part of 64, 32 and 16 SMs show: one cluster of eight and one of four fewer than its SMs are.
+TEST(Build, APartHoldsOneClusterFewerThanItsSms) {
+  const std::vector<int> gpcs = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
+  for (const int shares : {2, 4, 8}) {
+    const std::vector<int> part = sms_of_share(gpcs, 0, shares);
+    const auto clusters_of = [&](int size) {
+      int clusters = 0;
+      for (const int sms : part) clusters += sms / size;
+      return clusters;
+    };
+    const int sms = 128 / shares;
+    EXPECT_EQ(clusters_of(8), sms / 8 - 1) << shares;
+    EXPECT_EQ(clusters_of(4), sms / 4 - 1) << shares;
+    EXPECT_EQ(clusters_of(2), sms / 2) << shares;
+  }
 }
 
 TEST(Build, OverridesSlowOnePartAndUnknownOnesAreNamed) {

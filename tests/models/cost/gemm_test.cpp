@@ -112,7 +112,7 @@ TEST(SmBudget, ClustersOfFourLoseSmsToTheEdgesOfGpcs) {
 // A library counts 32 SMs of a partition and launches four clusters of eight, of which three fit: 48 of 56 tiles are two
 // waves, and those of the late cluster one more. Ours sees what fits: 56 tiles on 24 SMs.
 TEST(Gemm, ALibraryDoesNotSeeTheGpcsOfAPartition) {
-  const SmBudget partition{{8, 8, 8, 2, 2, 2, 2}};
+  const SmBudget partition{{8, 8, 8, 2, 2, 2, 2}, 0, 3};
   GemmProblem problem{.m = 8 * 128, .n = 7 * 128, .k = 1024};
   problem.library = GemmLibrary::cublaslt;
   const GemmCost theirs = gemm_cost(with_gemm(), problem, partition, square_tile(128, 8));
@@ -310,7 +310,7 @@ TEST(Gemm, ClockIsFreshThenLowWhileThePowerControllerAnswersThenSustained) {
 // and are read by waves.
 TEST(Gemm, RanksThatShareADeviceShareItsL2) {
   Profile profile = with_gemm();
-  const SmBudget alone = SmBudget::of(50), half{{25, 25}, 0};
+  const SmBudget alone = SmBudget::of(50), half{{25, 25}, 0, 2};
   const GemmProblem problem{.m = 1280, .n = 1280, .k = 1920};
   const auto loop = [&](const SmBudget& budget) {
     return ratio(gemm_cost(profile, problem, budget, square_tile(128)).main_loop, 1_us);
