@@ -137,14 +137,19 @@ PricedGemm chosen_nearby(const Profile& profile, const GemmProblem& problem,
                          const SmBudget& budget) {
   const SmBudget counted = budget.is_part() ? SmBudget::of(budget.sms()) : budget;
   const GemmPricer pricer(profile, problem, counted);
-  // Where none was measured on parts.
+  const std::vector<MeasuredProducts>& grids = measured_on(profile, budget);
   const bool on_parts = budget.is_part() && !profile.gemm->measured_on_parts.empty();
-  const bool divides_sms = budget.is_part() && !on_parts;
+  // Where none was measured on a part of so many SMs.
+  const bool divides_sms =
+      budget.is_part() &&
+      (!on_parts || std::none_of(grids.begin(), grids.end(), [&](const MeasuredProducts& grid) {
+        return grid.library == problem.library && grid.sms == budget.sms();
+      }));
   const auto octaves = [](std::int64_t a, std::int64_t b) {
     return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
   };
   std::vector<std::pair<double, const MeasuredProduct*>> near;
-  for (const MeasuredProducts& grid : measured_on(profile, budget)) {
+  for (const MeasuredProducts& grid : grids) {
     if (grid.library != problem.library) continue;
     const double apart = octaves(grid.n, problem.n) + kDepthWeight * octaves(grid.k, problem.k) +
                          kSmsWeight * octaves(grid.sms, budget.sms());

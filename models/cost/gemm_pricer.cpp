@@ -239,8 +239,11 @@ double GemmPricer::hbm_bytes(const GemmTile& kernel, const PricedGemm& p) const 
   const double tm = static_cast<double>(kernel.tile_m), tn = static_cast<double>(kernel.tile_n);
   const double together = static_cast<double>(p.resident);
   RowBands walk{.split = p.split, .sharers = sharers_};
-  walk.rows = std::min(std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm,
-                       std::ceil(static_cast<double>(problem_.m) / tm) * tm);
+  walk.rows = std::clamp(std::sqrt(together * tn / tm), 1.0, together) * tm;
+  // In a part's share of the L2 it matters that a band has no more rows than X; whole devices, whose L2 holds bands of
+  // most shapes, are fitted without.
+  if (budget_.is_part())
+    walk.rows = std::min(walk.rows, std::ceil(static_cast<double>(problem_.m) / tm) * tm);
   walk.columns = together * tm / walk.rows * tn;
   if (problem_.library == GemmLibrary::ours) {
     walk.rows =

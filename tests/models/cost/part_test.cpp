@@ -87,6 +87,7 @@ TEST(GemmOnParts, PartsAtWorkCarryTheRatioOfTheRow) {
 // The library takes what it took for the product nearest to this one, suit it or not; without such, what suits best.
 TEST(GemmOnParts, ALibraryTakesWhatItTookNearby) {
   Profile profile = with_parts();
+  profile.gemm->prologue = given(20_us);
   auto& row = profile.gemm->measured_on_parts.front().rows.front();
   row.tile_m = row.tile_n = 64;
   const GemmProblem other{.m = 1280, .n = 2560, .k = 6400};

@@ -12,7 +12,7 @@ namespace {
 // quarter of it. What stays changes no price: it is there sooner, where a launch begins.
 TEST(Pieces, FindTheWeightsThatTheL2Holds) {
   const Profile profile = load_profile("configs/profiles/h200-sxm.json");
-  const SmBudget all = SmBudget::of(profile.gpu, profile.gpu.sms.value), quarter{{16, 17}, 0};
+  const SmBudget all = SmBudget::of(profile.gpu, profile.gpu.sms.value), quarter{{16, 17}, 0, 4};
   for (const GemmLibrary library : {GemmLibrary::ours, GemmLibrary::cublaslt}) {
     GemmProblem small{.m = 128, .n = 1280, .k = 8192, .library = library};
     GemmProblem large{.m = 128, .n = 7168, .k = 8192, .library = library};
