@@ -107,8 +107,8 @@ GemmTile kernel_of(const MeasuredProduct& row, const Profile& profile) {
 constexpr std::size_t kSpeakers = 12;
 constexpr double kDepthWeight = 0.5, kSmsWeight = 2;
 /// The same for parts of a device, of 1 to 12: there the library takes kernels that do not suit, since it sees neither
-/// GPCs nor waves of late clusters, and the nearest products say it best (it takes theirs in 69 of 100).
-constexpr std::size_t kSpeakersOnParts = 3;
+/// GPCs nor waves of late clusters, and few products say better what it takes.
+constexpr std::size_t kSpeakersOnParts = 5;
 
 /// The library's clusters on SMs that it counts: the largest that divides them, down the rows as far as there are tiles.
 /// So it was with 12 to 64 SMs of one H200, whatever the tile.
