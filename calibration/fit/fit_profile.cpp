@@ -108,7 +108,8 @@ void fit_gemm_constants(FittedProfile& fit, const std::vector<Observation>& samp
     ProductFit products = fit_products(fit.profile, samples, reference);
     fit.profile.gemm = products.constants;
     fit.profile.gemm->measured = measured_grids(samples, reference);
-    fit.profile.gemm->measured_on_parts = measured_on_parts(samples, fit.profile.gpu, reference);
+    auto on_parts = measured_on_parts(samples, fit.profile.gpu, reference);
+    if (!on_parts.empty()) fit.profile.gemm->measured_on_parts = std::move(on_parts);
     auto tiles = library_tiles(samples, fit.profile.gemm->tiles);
     if (!tiles.empty()) fit.profile.gemm->tiles = std::move(tiles);
     fit.groups.push_back(fmt::format("GEMM: {} rows", products.rows));

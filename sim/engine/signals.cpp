@@ -77,8 +77,8 @@ void Simulation::arrive(std::uint32_t index, SignalPost::Kind kind, std::uint64_
   ViewState& view = views_[index];
   const std::uint64_t before = view.value;
   view.value = kind == SignalPost::Kind::add ? before + value : std::max(before, value);
-  view.at = now_;
   if (view.value == before) return;
+  view.at = now_;
   view.last_poster = poster;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < view.waiters.size(); ++i) {
