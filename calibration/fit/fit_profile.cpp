@@ -21,6 +21,7 @@
 #include "calibration/fit/peer_traffic_fit.hpp"
 #include "calibration/fit/sum_fit.hpp"
 #include "calibration/fit/undetermined.hpp"
+#include "calibration/fit/unmeasured.hpp"
 
 namespace weft::calibration {
 
@@ -150,6 +151,7 @@ FittedProfile fit_samples(const model::Profile& start, const std::vector<Observa
   fit.profile = fit_traffic_of_peers(fit_copies_beside(std::move(fit.profile), samples), samples);
   fit.profile = fit_tile_flags(fit_host_link(std::move(fit.profile), samples), samples);
   fit.profile = fit_sums(fit_peer_links(std::move(fit.profile), samples), samples);
+  for (Gap& gap : unmeasured(samples)) fit.gaps.push_back(std::move(gap));
   return fit;
 }
 
