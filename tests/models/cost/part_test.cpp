@@ -5,54 +5,26 @@
 #include <gtest/gtest.h>
 
 #include "models/cost/gemm.hpp"
-#include "tests/models/cost/sample_profile.hpp"
+#include "tests/models/cost/plain_gemm.hpp"
 
 namespace weft::model {
 namespace {
 
 using namespace literals;
 using testing::given;
-using testing::sample_profile;
-
-GemmTile tile_of(std::int64_t rows, std::int64_t columns) {
-  return {.tile_m = rows,
-          .tile_n = columns,
-          .tile_k = 64,
-          .stages = 4,
-          .cluster_m = 1,
-          .cluster_n = 1,
-          .threads = 384,
-          .registers_per_thread = 168,
-          .shared_memory = 128_KiB,
-          .persistent = true,
-          .source = {SourceKind::assumed, "test"}};
-}
+using testing::square_tile;
+using testing::with_gemm;
 
 // Halves of a device of 100 SMs in four GPCs, and a product measured on the first of them.
 Profile with_parts() {
-  Profile profile = sample_profile();
+  Profile profile = with_gemm();
   profile.gpu.sms_per_gpc = given(std::vector<int>{24, 24, 24, 28});
-  GemmConstants gemm;
-  gemm.start = given(3_us);
-  gemm.prologue = given(Duration{});
-  gemm.step = given(Duration{});
-  gemm.matrix_efficiency = given(1.0);
-  gemm.epilogue_exposed = given(0.0);
-  gemm.hbm_efficiency = given(1.0);
-  gemm.l2_efficiency = given(1.0);
-  gemm.sustained_clock = given(1.0);
-  gemm.power_exponent = given(1.0);
-  gemm.power_limited_clock = given(1.0);
-  gemm.tiles = {tile_of(128, 128), tile_of(64, 64)};
-  gemm.measured_on_parts = {{GemmLibrary::cublaslt,
-                             1280,
-                             6400,
-                             48,
-                             {{1280, 50_us, 128, 128, 64, 4, 1, 1, 1}},
-                             {SourceKind::measured, "test"}}};
-  profile.gemm = gemm;
-  profile.gpu.l2 = given(4000_TBps);
-  profile.gpu.hbm = given(4000_TBps);
+  profile.gemm->measured_on_parts = {{GemmLibrary::cublaslt,
+                                      1280,
+                                      6400,
+                                      48,
+                                      {{1280, 50_us, 128, 128, 64, 4, 1, 1, 1}},
+                                      {SourceKind::measured, "test"}}};
   return profile;
 }
 
@@ -77,7 +49,7 @@ TEST(GemmOnParts, PartsAtWorkCarryTheRatioOfTheRow) {
   Profile profile = with_parts();
   profile.gpu.l2 = given(50_GBps);
   const auto modelled = [&](std::int64_t at_work) {
-    return gemm_cost(profile, kMeasured, half(at_work), tile_of(128, 128)).time;
+    return gemm_cost(profile, kMeasured, half(at_work), square_tile(128)).time;
   };
   EXPECT_GT(modelled(2), modelled(1));
   EXPECT_NEAR(ratio(gemm_cost(profile, kMeasured, half(2)).time, 50_us),
@@ -102,7 +74,7 @@ TEST(GemmOnParts, ThinProductsReadTheirRowsOnce) {
   Profile profile = with_parts();
   profile.gpu.l2_size = given(40_MiB);
   const GemmProblem thin{.m = 128, .n = 12800, .k = 8192};
-  const GemmCost cost = gemm_cost(profile, thin, half(8), tile_of(128, 128));
+  const GemmCost cost = gemm_cost(profile, thin, half(8), square_tile(128));
   const std::int64_t once = (thin.m + thin.n) * thin.k * 2 + thin.m * thin.n * 2;
   EXPECT_NEAR(
       static_cast<double>(cost.hbm_per_tile.count() * cost.tiles) / static_cast<double>(once), 1,
